@@ -1,0 +1,104 @@
+//! Fencing numbers: how the next one comes from the last.
+
+use std::{fmt, time::Duration};
+
+use crate::Ttl;
+
+/// A number that grows with each acquisition of a lock; the *resource* checks it.
+///
+/// A holder that was paused past its lease cannot know it; the resource that remembers the largest
+/// number it has seen can, and refuses the smaller one. Below 2^53, so it fits an SQL `BIGINT` and
+/// is exact in JSON and in Lua.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FencingToken(u64);
+
+impl FencingToken {
+    /// The largest number, 2^53 - 1: the last integer that scripts, which count in doubles, keep
+    /// apart from its neighbours.
+    pub const MAX: Self = Self((1 << 53) - 1);
+
+    /// Takes a number that a node gave, or `None` above [`FencingToken::MAX`].
+    #[must_use]
+    pub const fn new(number: u64) -> Option<Self> {
+        if number <= Self::MAX.0 { Some(Self(number)) } else { None }
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for FencingToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What stands at a fence key when it is no counter. A grant is refused then, and nothing written.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FenceFault {
+    /// A value of another type than string.
+    #[error("the fence key holds a value of another type")]
+    Type,
+    /// A string that is no integer from 0 to 2^53 - 1.
+    #[error("the fence key holds no number from 0 to 2^53 - 1")]
+    Value,
+    /// The largest number: there is no next one.
+    #[error("the fence key holds 2^53 - 1, the last number")]
+    Exhausted,
+}
+
+/// The number of the next grant: one more than the last, and at least the node's clock in µs.
+///
+/// The clock keeps numbers growing after the counter itself was lost (a flush, a failover, the end
+/// of the fence key's TTL); the counter keeps them growing when the clock steps back. The server's
+/// own clock is used, so a client with a wrong one changes nothing.
+///
+/// # Errors
+///
+/// [`FenceFault::Exhausted`] when the next number would be over [`FencingToken::MAX`].
+pub const fn next_number(last: u64, wall_us: u64) -> Result<FencingToken, FenceFault> {
+    let next = last.saturating_add(1);
+    let next = if wall_us > next { wall_us } else { next };
+    match FencingToken::new(next) {
+        Some(number) => Ok(number),
+        None => Err(FenceFault::Exhausted),
+    }
+}
+
+/// The fence key outlives the lease by this much: longer than a stale client stays around.
+pub const FENCE_FLOOR_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The lifetime of the fence key of a lease with this TTL, in milliseconds.
+///
+/// Without an end, a million lock names would leave a million keys for ever.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "a day in milliseconds fits")]
+pub const fn fence_ttl(ttl: Ttl) -> u64 {
+    ttl.as_millis() + FENCE_FLOOR_TTL.as_millis() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_grow_by_counter_and_by_clock() {
+        assert_eq!(next_number(0, 1_000), Ok(FencingToken(1_000)));
+        assert_eq!(next_number(1_000, 1_000), Ok(FencingToken(1_001)));
+        // A clock that steps back never takes the number back.
+        assert_eq!(next_number(5_000, 1_000), Ok(FencingToken(5_001)));
+    }
+
+    #[test]
+    fn the_last_number_is_the_last() {
+        let max = FencingToken::MAX.get();
+        assert_eq!(next_number(max - 1, 0), Ok(FencingToken::MAX));
+        assert_eq!(next_number(max, 0), Err(FenceFault::Exhausted));
+        assert_eq!(next_number(u64::MAX, 0), Err(FenceFault::Exhausted));
+        assert_eq!(FencingToken::new(max + 1), None);
+    }
+}

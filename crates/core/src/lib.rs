@@ -1,0 +1,46 @@
+//! The core of the `tenure` lock: words, arithmetic, state machines, scripts, and the model of
+//! one node.
+//!
+//! Nothing here does I/O, reads a clock, draws a random number or knows an async runtime: the time
+//! and the randomness are given. The same code therefore runs in production, in the simulator and
+//! in the property tests, and gives the same answer each time.
+//!
+//! Floors, each knowing only those before it:
+//!
+//! 1. the words: [`Timestamp`], [`LockKey`], [`Token`], [`FencingToken`], [`Ttl`], [`Quorum`],
+//!    [`Backoff`];
+//! 2. [`Op`] and [`Reply`]: everything a node can be asked, and everything it can say;
+//! 3. [`Row`] and [`Table`] (what each [`Op`] means), [`script`] (the same for a server, in Lua),
+//!    [`Attempt`] and [`Lease`];
+//! 4. [`Wait`] and [`Waiting`]: attempts until a deadline.
+
+mod attempt;
+mod backoff;
+mod fence;
+mod holder;
+mod key;
+mod lease;
+mod op;
+mod quorum;
+mod row;
+pub mod script;
+mod table;
+mod timestamp;
+mod token;
+mod ttl;
+mod wait;
+
+pub use attempt::{Attempt, Outcome, Vote};
+pub use backoff::Backoff;
+pub use fence::{FENCE_FLOOR_TTL, FenceFault, FencingToken, fence_ttl, next_number};
+pub use holder::{Holder, HolderLabel, LabelError};
+pub use key::{KeyError, LockKey, RESERVED_SUFFIXES};
+pub use lease::{Lease, LeaseSettings, LossReason};
+pub use op::{Held, Inspection, Op, Release, Renewal, RenewalAnswer, Reply, TtlLeft};
+pub use quorum::{NodeId, Quorum};
+pub use row::{NodeTime, Row, Stored, Value};
+pub use table::Table;
+pub use timestamp::Timestamp;
+pub use token::{Token, TokenError};
+pub use ttl::{Drift, Ttl, TtlError, loss_margin};
+pub use wait::{Wait, Waiting};

@@ -1,0 +1,180 @@
+//! How long a key lives, and how much of that a holder may believe.
+
+use std::{fmt, time::Duration};
+
+/// The lifetime that a server gives a lock's key: whole milliseconds, from 10 ms to 2^53 ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ttl(u64);
+
+impl Ttl {
+    /// The shortest TTL of a lease that nobody renews.
+    ///
+    /// Below it the drift allowance and one round trip leave nothing to work in.
+    pub const MIN: Duration = Duration::from_millis(10);
+
+    /// The shortest TTL of a lease that is renewed in the background: three renewals must fit.
+    pub const MIN_RENEWED: Duration = Duration::from_millis(100);
+
+    /// The longest TTL, in milliseconds: scripts count in doubles, exact up to 2^53.
+    pub const MAX_MS: u64 = 1 << 53;
+
+    /// Takes a lifetime; what is below a millisecond is cut off.
+    ///
+    /// # Errors
+    ///
+    /// [`TtlError`] when it is zero, below [`Ttl::MIN`], or over [`Ttl::MAX_MS`].
+    pub fn new(lifetime: Duration) -> Result<Self, TtlError> {
+        let error = |bound| Err(TtlError { lifetime, bound });
+        if lifetime.is_zero() {
+            return error(TtlBound::NotZero);
+        }
+        if lifetime < Duration::from_millis(1) {
+            return error(TtlBound::Millisecond);
+        }
+        if lifetime < Self::MIN {
+            return error(TtlBound::Least(Self::MIN));
+        }
+        match u64::try_from(lifetime.as_millis()) {
+            Ok(ms) if ms <= Self::MAX_MS => Ok(Self(ms)),
+            _ => error(TtlBound::Most),
+        }
+    }
+
+    /// Takes a lifetime for a lease that is renewed in the background.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ttl::new`], with [`Ttl::MIN_RENEWED`] as the least.
+    pub fn renewed(lifetime: Duration) -> Result<Self, TtlError> {
+        let ttl = Self::new(lifetime)?;
+        if lifetime < Self::MIN_RENEWED {
+            return Err(TtlError { lifetime, bound: TtlBound::Least(Self::MIN_RENEWED) });
+        }
+        Ok(ttl)
+    }
+
+    /// The lifetime in milliseconds.
+    #[must_use]
+    pub const fn as_millis(self) -> u64 {
+        self.0
+    }
+
+    /// The lifetime.
+    #[must_use]
+    pub const fn get(self) -> Duration {
+        Duration::from_millis(self.0)
+    }
+
+    /// How long a holder may believe in the lease, from before its request was sent.
+    #[must_use]
+    pub fn validity(self) -> Duration {
+        self.get().saturating_sub(Drift::of(self).get())
+    }
+}
+
+/// The allowance for clocks that run at different rates: 1 % of the TTL, rounded up, and 2 ms.
+///
+/// With both rates within 1±r, a TTL needs 2r of itself; 1 % covers r = 5 000 ppm, ten times what
+/// ntpd slews. The 2 ms are the server's expiry precision of 1 ms and 1 ms of rounding
+/// (`correctness.md` of the design; RedLock.net uses the same).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Drift(Duration);
+
+impl Drift {
+    /// The allowance for a lease of this TTL.
+    #[must_use]
+    pub const fn of(ttl: Ttl) -> Self {
+        Self(Duration::from_millis(ttl.0.div_ceil(100) + 2))
+    }
+
+    /// The allowance.
+    #[must_use]
+    pub const fn get(self) -> Duration {
+        self.0
+    }
+}
+
+/// How long before the end of validity a lease counts as lost: the larger of 50 ms and 2 % of the
+/// TTL, but never more than half of the validity.
+///
+/// Timers are late on a busy machine; the signal must come before the key can end all the same.
+#[must_use]
+pub fn loss_margin(ttl: Ttl) -> Duration {
+    let margin = Duration::from_millis(50).max(ttl.get() / 50);
+    margin.min(ttl.validity() / 2)
+}
+
+/// Why a lifetime is no TTL. Nothing was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TtlError {
+    lifetime: Duration,
+    bound: TtlBound,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TtlBound {
+    NotZero,
+    Millisecond,
+    Least(Duration),
+    Most,
+}
+
+impl std::error::Error for TtlError {}
+
+impl fmt::Display for TtlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lifetime = self.lifetime;
+        match self.bound {
+            TtlBound::NotZero => write!(f, "the TTL is zero; it must be at least {:?}", Ttl::MIN),
+            TtlBound::Millisecond => {
+                write!(f, "the TTL of {lifetime:?} is below 1ms, the unit of a server's clock")
+            }
+            TtlBound::Least(least) => {
+                write!(f, "the TTL of {lifetime:?} is below the least allowed, {least:?}")
+            }
+            TtlBound::Most => {
+                write!(f, "the TTL of {lifetime:?} is over the most allowed, 2^53 ms")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn bad_lifetimes_name_value_and_bound() {
+        for (lifetime, words) in [
+            (Duration::ZERO, "zero"),
+            (Duration::from_micros(999), "999µs is below 1ms"),
+            (ms(9), "9ms is below the least allowed, 10ms"),
+            (ms(Ttl::MAX_MS + 1), "over the most allowed, 2^53 ms"),
+            (Duration::MAX, "over the most allowed, 2^53 ms"),
+        ] {
+            let error = Ttl::new(lifetime).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+        let error = Ttl::renewed(ms(99)).unwrap_err().to_string();
+        assert!(error.contains("99ms is below the least allowed, 100ms"), "{error}");
+        assert!(Ttl::new(ms(10)).is_ok() && Ttl::renewed(ms(100)).is_ok());
+        assert!(Ttl::new(ms(Ttl::MAX_MS)).is_ok());
+        assert_eq!(Ttl::new(Duration::from_micros(10_999)).unwrap().as_millis(), 10);
+    }
+
+    #[test]
+    fn validity_leaves_out_the_drift() {
+        for (ttl, drift, margin) in
+            [(10, 3, 3), (100, 3, 48), (250, 5, 50), (10_000, 102, 200), (10_001, 103, 200)]
+        {
+            let ttl = Ttl::new(ms(ttl)).unwrap();
+            assert_eq!(Drift::of(ttl).get(), ms(drift));
+            assert_eq!(ttl.validity(), ttl.get() - ms(drift));
+            assert_eq!(loss_margin(ttl).as_millis(), margin, "{ttl:?}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The scripts on real servers mean what the model in plain Rust says.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "the helpers of tests fail as the tests do"
+)]
+
+mod model;
+mod mutants;
+mod node;
+mod property;
+mod scripts;
+mod steps;

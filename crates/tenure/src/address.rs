@@ -1,0 +1,261 @@
+//! Where the servers are: addresses as users write them.
+
+use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
+
+use percent_encoding::percent_decode_str;
+
+use crate::error::ConfigError;
+
+/// One address.
+#[derive(Clone, Debug)]
+pub(crate) enum Address {
+    /// `memory://`, private to a client, or `memory://NAME`, shared in this process.
+    Memory(Option<String>),
+    /// A Redis or Valkey server.
+    Server(Arc<ServerAddress>),
+}
+
+/// A server's address and what it takes to be let in.
+#[derive(Debug)]
+pub(crate) struct ServerAddress {
+    pub(crate) place: Place,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<Secret>,
+    pub(crate) database: u32,
+}
+
+/// Where a server listens.
+#[derive(Debug)]
+pub(crate) enum Place {
+    Tcp { host: String, port: u16 },
+    Unix(PathBuf),
+}
+
+/// A password: never shown.
+pub(crate) struct Secret(String);
+
+impl Secret {
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl ServerAddress {
+    /// The text without the password, for servers that repeat what they were sent.
+    pub(crate) fn blot_out(&self, text: &str) -> String {
+        match &self.password {
+            Some(Secret(password)) if !password.is_empty() => text.replace(password, "***"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// How errors and logs name a server: without user and password.
+impl fmt::Display for ServerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}")?,
+            Place::Tcp { host, port } => write!(f, "{host}:{port}")?,
+            Place::Unix(path) => write!(f, "{}", path.display())?,
+        }
+        if self.database != 0 { write!(f, "/{}", self.database) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(None) => f.write_str("memory"),
+            Self::Memory(Some(name)) => write!(f, "memory {name}"),
+            Self::Server(server) => server.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        let bad = |reason: String| ConfigError::Address { reason };
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Err(bad(format!("no `scheme://` at its start; {SCHEMES}")));
+        };
+        match scheme {
+            "memory" => Ok(Self::Memory((!rest.is_empty()).then(|| rest.to_owned()))),
+            "redis" | "valkey" => server(rest, tcp).map(Self::server).map_err(bad),
+            "redis+unix" | "valkey+unix" => server(rest, unix).map(Self::server).map_err(bad),
+            _ => Err(bad(format!("unknown scheme `{scheme}`; {SCHEMES}"))),
+        }
+    }
+}
+
+impl Address {
+    fn server(server: ServerAddress) -> Self {
+        Self::Server(Arc::new(server))
+    }
+}
+
+const SCHEMES: &str = "this version knows `redis://`, `valkey://`, `redis+unix://`, \
+                       `valkey+unix://` and `memory://`";
+
+const DEFAULT_PORT: u16 = 6379;
+
+/// Servers come with 16 databases and may be built with as many as an `int` counts.
+const MOST_DATABASE: u32 = i32::MAX.unsigned_abs();
+
+/// Splits `[user[:password]@]place[?query]`, and has `read_place` read the place.
+///
+/// No reason that this or its helpers give repeats more than the part that is wrong, since the
+/// rest may hold a password.
+fn server(
+    rest: &str,
+    read_place: fn(&str) -> Result<PlaceAndDatabase<'_>, String>,
+) -> Result<ServerAddress, String> {
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    // A password may hold an `@` that was not encoded, so the last one counts.
+    let (login, place) = rest.rsplit_once('@').unwrap_or(("", rest));
+    let (place, path_database) = read_place(place)?;
+    let (user, password) = login.split_once(':').map_or((login, None), |(u, p)| (u, Some(p)));
+    let mut server = ServerAddress {
+        place,
+        user: (!user.is_empty()).then(|| decode(user)).transpose()?,
+        password: password.map(decode).transpose()?.map(Secret),
+        database: path_database.map_or(Ok(0), database)?,
+    };
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=').unwrap_or((pair, "")) {
+            ("db", value) => server.database = database(value)?,
+            ("password_file", path) => server.password = Some(password_file(&decode(path)?)?),
+            (name, _) => {
+                return Err(format!("unknown setting `{name}`; known are `db`, `password_file`"));
+            }
+        }
+    }
+    if server.user.is_some() && server.password.is_none() {
+        return Err("a user without a password; write `user:password@` or `?password_file=`".into());
+    }
+    Ok(server)
+}
+
+/// Where the server is, and the database that a path named.
+type PlaceAndDatabase<'a> = (Place, Option<&'a str>);
+
+/// Reads `host[:port][/database]`.
+fn tcp(place: &str) -> Result<PlaceAndDatabase<'_>, String> {
+    let (authority, database) = place.split_once('/').unwrap_or((place, ""));
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (host, tail) = rest.split_once(']').ok_or("a `[` without its `]`")?;
+            (host, tail.strip_prefix(':'))
+        }
+        None => authority.split_once(':').map_or((authority, None), |(h, p)| (h, Some(p))),
+    };
+    if host.is_empty() {
+        return Err("no host; write `redis://HOST[:PORT][/DATABASE]`".into());
+    }
+    let port = match port {
+        None => DEFAULT_PORT,
+        Some(text) => match text.parse() {
+            Ok(port) if port != 0 => port,
+            _ => return Err(format!("the port `{text}` is no number from 1 to 65535")),
+        },
+    };
+    Ok((Place::Tcp { host: decode(host)?, port }, Some(database).filter(|d| !d.is_empty())))
+}
+
+/// Reads an absolute path.
+fn unix(place: &str) -> Result<PlaceAndDatabase<'_>, String> {
+    if !place.starts_with('/') {
+        return Err("the socket needs an absolute path: `redis+unix:///run/redis.sock`".into());
+    }
+    Ok((Place::Unix(decode(place)?.into()), None))
+}
+
+fn database(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number) if number <= MOST_DATABASE => Ok(number),
+        _ => Err(format!("the database `{text}` is no number from 0 to {MOST_DATABASE}")),
+    }
+}
+
+fn decode(text: &str) -> Result<String, String> {
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.map(Into::into).map_err(|_| "a percent-encoded part is not UTF-8".to_owned())
+}
+
+/// The file's first line: the newline that an editor leaves is not part of the password.
+fn password_file(path: &str) -> Result<Secret, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("the password file `{path}` cannot be read: {error}"))?;
+    Ok(Secret(text.lines().next().unwrap_or_default().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        let address: Address = text.parse().unwrap();
+        match &address {
+            Address::Server(server) => {
+                let password = server.password.as_ref().map(Secret::expose);
+                format!("{address} {:?} {password:?}", server.user)
+            }
+            Address::Memory(_) => address.to_string(),
+        }
+    }
+
+    #[test]
+    fn addresses_are_read() {
+        for (text, means) in [
+            ("redis://h", "h:6379 None None"),
+            ("valkey://127.0.0.1:7000/2", "127.0.0.1:7000/2 None None"),
+            ("redis://[::1]:7000", "[::1]:7000 None None"),
+            ("redis://u:p%40ss@h/0", "h:6379 Some(\"u\") Some(\"p@ss\")"),
+            ("redis://:p@ss@h", "h:6379 None Some(\"p@ss\")"),
+            ("redis://h?db=3", "h:6379/3 None None"),
+            ("redis+unix:///run/r.sock?db=1", "/run/r.sock/1 None None"),
+            ("valkey+unix://u:p@/run/r.sock", "/run/r.sock Some(\"u\") Some(\"p\")"),
+            ("memory://", "memory"),
+            ("memory://shop", "memory shop"),
+        ] {
+            assert_eq!(shown(text), means, "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_addresses_name_what_is_wrong_and_no_password() {
+        for (text, words) in [
+            ("127.0.0.1:6379", "no `scheme://`"),
+            ("http://u:hunter2@h", "unknown scheme `http`"),
+            ("redis://u:hunter2@h:0", "port `0`"),
+            ("redis://u:hunter2@h:99999", "port `99999`"),
+            ("redis://u:hunter2@h/x", "database `x`"),
+            ("redis://u:hunter2@h/4294967296", "database `4294967296`"),
+            ("redis://u:hunter2@", "no host"),
+            ("redis://u@h", "a user without a password"),
+            ("redis://u:hunter2@h?tls=1", "unknown setting `tls`"),
+            ("redis+unix://u:hunter2@run/x", "absolute path"),
+            ("redis://h?password_file=/nonexistent/hunter3", "cannot be read"),
+            ("", "no `scheme://`"),
+        ] {
+            let error = text.parse::<Address>().unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let address: Address = "redis://u:hunter2@h".parse().unwrap();
+        assert!(!format!("{address:?} {address}").contains("hunter2"));
+        let Address::Server(server) = address else { panic!("a server") };
+        assert_eq!(server.blot_out("args: 'hunter2'"), "args: '***'");
+    }
+}

@@ -1,0 +1,258 @@
+//! The same library for threads that block.
+//!
+//! The engine is the same; these calls park the calling thread until the answer is there. They may
+//! be made anywhere, inside an async runtime too, where they block that runtime's thread as any
+//! blocking call does.
+
+mod park;
+
+use std::time::Duration;
+
+pub use crate::lock::Renewal;
+use crate::{
+    FencingToken, Holder, Inspection, Lease, LockKey, LossReason, Token, Wait,
+    error::{
+        AcquireError, CloseError, ConfigError, ExtendError, InspectError, ReleaseError, RunError,
+    },
+    guard,
+    lock::{self, finish},
+};
+use park::block_on;
+
+/// See [`crate::Client`].
+#[derive(Clone, Debug)]
+pub struct Client(crate::Client);
+
+impl Client {
+    /// See [`crate::Client::connect`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn connect(address: &str) -> Result<Self, ConfigError> {
+        crate::Client::connect(address).map(Self)
+    }
+
+    /// See [`crate::Client::lock`].
+    #[must_use]
+    pub fn lock(&self, key: impl AsRef<[u8]>) -> Lock {
+        Lock(self.0.lock(key))
+    }
+
+    /// See [`crate::Client::close`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn close(self) -> Result<(), CloseError> {
+        block_on(self.0.close())
+    }
+}
+
+/// The blocking twin of an async client: the same engine.
+impl From<crate::Client> for Client {
+    fn from(client: crate::Client) -> Self {
+        Self(client)
+    }
+}
+
+/// See [`crate::Lock`].
+#[derive(Clone, Debug)]
+pub struct Lock(lock::Lock);
+
+impl Lock {
+    /// See [`crate::Lock::ttl`].
+    #[must_use]
+    pub fn ttl(self, ttl: Duration) -> Self {
+        Self(self.0.ttl(ttl))
+    }
+
+    /// See [`crate::Lock::wait`].
+    #[must_use]
+    pub fn wait(self, wait: Wait) -> Self {
+        Self(self.0.wait(wait))
+    }
+
+    /// See [`crate::Lock::renewal`].
+    #[must_use]
+    pub fn renewal(self, renewal: Renewal) -> Self {
+        Self(self.0.renewal(renewal))
+    }
+
+    /// See [`crate::Lock::max_hold`].
+    #[must_use]
+    pub fn max_hold(self, longest: Duration) -> Self {
+        Self(self.0.max_hold(longest))
+    }
+
+    /// See [`crate::Lock::min_validity`].
+    #[must_use]
+    pub fn min_validity(self, least: Duration) -> Self {
+        Self(self.0.min_validity(least))
+    }
+
+    /// See [`crate::Lock::label`].
+    #[must_use]
+    pub fn label(self, label: impl Into<String>) -> Self {
+        Self(self.0.label(label))
+    }
+
+    /// See [`crate::Lock::class`].
+    #[must_use]
+    pub fn class(self, class: &str) -> Self {
+        Self(self.0.class(class))
+    }
+
+    /// Runs work under the lock. Unlike [`crate::Lock::run`] it cannot stop the work when the lease
+    /// is lost: its output is then inside [`RunError::Lost`]. Long work should look at
+    /// [`Lease::ensure_held`] between its steps.
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::Lock::run`].
+    pub fn run<T>(&self, work: impl FnOnce(Lease) -> T) -> Result<T, RunError<T>> {
+        let guard = self.acquire().map_err(RunError::Acquire)?;
+        let output = work(guard.lease());
+        finish(output, guard.release())
+    }
+
+    /// See [`crate::Lock::acquire`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn acquire(&self) -> Result<LockGuard, AcquireError> {
+        block_on(self.0.acquire()).map(LockGuard)
+    }
+
+    /// See [`crate::Lock::acquire_within`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn acquire_within(&self, longest: Duration) -> Result<LockGuard, AcquireError> {
+        block_on(self.0.acquire_within(longest)).map(LockGuard)
+    }
+
+    /// See [`crate::Lock::try_acquire`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn try_acquire(&self) -> Result<Option<LockGuard>, AcquireError> {
+        Ok(block_on(self.0.try_acquire())?.map(LockGuard))
+    }
+
+    /// See [`crate::Lock::resume`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn resume(&self, token: Token) -> Result<Option<LockGuard>, AcquireError> {
+        Ok(block_on(self.0.resume(token))?.map(LockGuard))
+    }
+
+    /// See [`crate::Lock::steal`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn steal(&self) -> Result<LockGuard, AcquireError> {
+        block_on(self.0.steal()).map(LockGuard)
+    }
+
+    /// See [`crate::Lock::force_release`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn force_release(&self) -> Result<Option<Holder>, InspectError> {
+        block_on(self.0.force_release())
+    }
+
+    /// See [`crate::Lock::inspect`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn inspect(&self) -> Result<Inspection, InspectError> {
+        block_on(self.0.inspect())
+    }
+}
+
+/// See [`crate::LockGuard`].
+#[clippy::has_significant_drop]
+#[derive(Debug)]
+#[must_use = "if unused, the lock is released at once"]
+pub struct LockGuard(guard::LockGuard);
+
+impl LockGuard {
+    /// See [`crate::LockGuard::key`].
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        self.0.key()
+    }
+
+    /// See [`crate::LockGuard::token`].
+    #[must_use]
+    pub fn token(&self) -> &Token {
+        self.0.token()
+    }
+
+    /// See [`crate::LockGuard::fencing_token`].
+    #[must_use]
+    pub fn fencing_token(&self) -> FencingToken {
+        self.0.fencing_token()
+    }
+
+    /// See [`crate::LockGuard::valid_for`].
+    #[must_use]
+    pub fn valid_for(&self) -> Option<Duration> {
+        self.0.valid_for()
+    }
+
+    /// Blocks until the lease is lost. See [`crate::LockGuard::lost`].
+    #[must_use]
+    pub fn lost(&self) -> LossReason {
+        block_on(self.0.lost())
+    }
+
+    /// See [`crate::LockGuard::ensure_held`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn ensure_held(&self) -> Result<(), LossReason> {
+        self.0.ensure_held()
+    }
+
+    /// See [`crate::LockGuard::lease`].
+    #[must_use]
+    pub fn lease(&self) -> Lease {
+        self.0.lease()
+    }
+
+    /// See [`crate::LockGuard::extend`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn extend(&self, ttl: Duration) -> Result<(), ExtendError> {
+        block_on(self.0.extend(ttl))
+    }
+
+    /// See [`crate::LockGuard::release`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn release(self) -> Result<(), ReleaseError> {
+        block_on(self.0.release())
+    }
+
+    /// See [`crate::LockGuard::detach`].
+    #[must_use = "without the token nobody can take the lease up again"]
+    pub fn detach(self) -> Token {
+        self.0.detach()
+    }
+}

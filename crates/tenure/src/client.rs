@@ -1,0 +1,98 @@
+//! A client: one engine, and the locks that go through it.
+
+use std::str::FromStr;
+
+use tenure_core::HolderLabel;
+
+use crate::{
+    address::Address,
+    engine::{Command, Engine},
+    error::{CloseError, ConfigError},
+    lock::Lock,
+};
+
+/// The way to the servers. Cheap to clone; one per process is enough, whatever the number of locks.
+///
+/// It owns a thread with the connections, the renewals and the releases, so callers may be async
+/// on any executor, or blocking. Dropping the last handle (client, lock or guard) waits up to
+/// 250 ms until queued releases are written; [`Client::close`] waits for their answers. A client
+/// in a `static` is never dropped: close it before the program ends.
+///
+/// A client does not survive `fork`: in the child every call answers `EngineStopped`, and dropping
+/// a guard there releases nothing.
+#[derive(Clone, Debug)]
+pub struct Client {
+    engine: Engine,
+    label: HolderLabel,
+}
+
+impl Client {
+    /// Makes a client for a server.
+    ///
+    /// Nothing is sent before the first operation, so a server that is down fails that and not
+    /// this. Addresses:
+    ///
+    /// * `redis://[user:password@]host[:port][/database]`, or `valkey://…`
+    /// * `redis+unix://[user:password@]/path/to/socket[?db=database]`, or `valkey+unix://…`
+    /// * `memory://`, a private table in this process, or `memory://NAME`, shared in this process
+    ///
+    /// With `?password_file=/path` the password is the first line of a file. Parts may be
+    /// percent-encoded.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Address`] for what is no address, [`ConfigError::Engine`] when the engine's
+    /// thread cannot be started.
+    pub fn connect(address: &str) -> Result<Self, ConfigError> {
+        let nodes = vec![Address::from_str(address.trim())?];
+        Ok(Self { engine: Engine::start(nodes)?, label: default_label() })
+    }
+
+    /// A handle on the lock at this key, which is used exactly as given.
+    ///
+    /// Any bytes from 1 to 65 536 will do, except an ending that tenure keeps for itself
+    /// (`:tenure:fence` and the like); a bad key is refused by the lock's first call.
+    #[must_use]
+    pub fn lock(&self, key: impl AsRef<[u8]>) -> Lock {
+        Lock::new(self.clone(), key.as_ref())
+    }
+
+    /// Waits for the answers to all releases, at most 2 s, and stops the engine.
+    ///
+    /// All handles on this client answer `EngineStopped` afterwards. What is still held is lost:
+    /// its `lost()` resolves, and its key ends with its TTL.
+    ///
+    /// # Errors
+    ///
+    /// [`CloseError`] when releases stay unanswered; their keys end with their TTL.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future does not take it back: the engine stops all the same.
+    pub async fn close(self) -> Result<(), CloseError> {
+        match self.engine.ask(|reply| Command::Close { reply }).await {
+            Some(0) | None => Ok(()),
+            Some(unanswered) => Err(CloseError { unanswered }),
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(crate) fn label(&self) -> &HolderLabel {
+        &self.label
+    }
+}
+
+/// `host/pid`. A host name that is too long is cut: the process number tells holders apart.
+fn default_label() -> HolderLabel {
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy();
+    let host: String = host.chars().filter(char::is_ascii).take(LONGEST_HOST).collect();
+    let label = HolderLabel::new(&format!("{host}/{}", std::process::id()));
+    label.unwrap_or_default()
+}
+
+/// Leaves room for a slash and the largest process number, 2^32.
+const LONGEST_HOST: usize = HolderLabel::MAX_BYTES - 11;

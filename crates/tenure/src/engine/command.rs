@@ -1,0 +1,77 @@
+//! What handles ask of the engine.
+
+use std::time::Duration;
+
+use tenure_core::{
+    FencingToken, Held, HolderLabel, LeaseSettings, LockKey, Op, Reply, Token, Ttl, Wait,
+};
+use tokio::sync::oneshot;
+
+use super::lease::{Holding, LeaseId};
+use crate::{
+    error::{AcquireError, ExtendError, NodeError, ReleaseError},
+    event::Class,
+};
+
+/// One thing to do.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Acquire a lock.
+    Acquire { request: Box<AcquireRequest>, reply: oneshot::Sender<Result<Acquired, AcquireError>> },
+    /// Raise a lease's TTL once.
+    Extend { lease: LeaseId, ttl: Ttl, reply: oneshot::Sender<Result<(), ExtendError>> },
+    /// Give a lease back; without a reply for a dropped guard.
+    Release { lease: LeaseId, reply: Option<oneshot::Sender<Result<(), ReleaseError>>> },
+    /// Stop renewing a lease and leave its key alone.
+    Detach { lease: LeaseId },
+    /// Ask one op of the node: an inspection, or a release by force.
+    Ask { op: Op, reply: oneshot::Sender<Result<Reply, NodeError>> },
+    /// Wait for the answers to all releases, then stop; replies how many stay unanswered.
+    Close { reply: oneshot::Sender<usize> },
+    /// Write what is queued, then stop.
+    Stop,
+}
+
+/// What to acquire, and how.
+#[derive(Debug)]
+pub(crate) struct AcquireRequest {
+    pub(crate) key: LockKey,
+    pub(crate) how: How,
+    pub(crate) settings: LeaseSettings,
+    pub(crate) wait: Wait,
+    pub(crate) min_validity: Option<Duration>,
+    pub(crate) label: HolderLabel,
+    pub(crate) class: Class,
+}
+
+/// The ways to come by a lease.
+#[derive(Clone, Debug)]
+pub(crate) enum How {
+    /// When it is free.
+    Try,
+    /// From its holder.
+    Steal,
+    /// By the token that holds it already.
+    Resume(Token),
+}
+
+/// How an acquisition ended.
+#[derive(Debug)]
+pub(crate) enum Acquired {
+    Yes(Holding),
+    /// Another held the lock at the last try.
+    Held {
+        held: Held,
+        waited: Duration,
+    },
+    /// Nobody holds the lock, so there is nothing to resume.
+    Free,
+}
+
+/// A lease as a grant describes it.
+#[derive(Debug)]
+pub(super) struct Grant {
+    pub(super) token: Token,
+    pub(super) number: FencingToken,
+    pub(super) sent: tenure_core::Timestamp,
+}

@@ -1,0 +1,181 @@
+//! The engine: one thread per client, which owns every connection and every lease.
+//!
+//! Handles send it commands and await the replies, so a renewal never waits for a caller's
+//! executor, and the same engine serves async callers on any executor and blocking ones.
+
+mod acquire;
+mod command;
+mod lease;
+mod reaper;
+mod renewal;
+mod state;
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc as std_mpsc,
+    },
+    thread::ThreadId,
+    time::Duration,
+};
+
+use tokio::sync::{mpsc, oneshot};
+
+use self::state::State;
+pub(crate) use self::{
+    command::{AcquireRequest, Acquired, Command, How},
+    lease::{Holding, LeaseCell},
+};
+use crate::{address::Address, error::ConfigError, task};
+
+/// A handle to an engine. Cheap to clone; the engine stops when the last one is dropped.
+#[derive(Clone, Debug)]
+pub(crate) struct Engine(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    inbox: mpsc::UnboundedSender<Command>,
+    life: Arc<Life>,
+    thread: ThreadId,
+    /// Disconnected when the engine's thread ends.
+    ended: Mutex<std_mpsc::Receiver<()>>,
+}
+
+/// Whether an engine can still do anything for this process.
+#[derive(Debug)]
+pub(crate) struct Life {
+    alive: AtomicBool,
+    /// A forked child has the memory of the engine, and no thread to run it.
+    process: u32,
+}
+
+impl Life {
+    /// Whether the engine runs, in this very process.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.alive.load(Ordering::Acquire) && self.is_ours()
+    }
+
+    /// Whether this is the process that started the engine.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.process == std::process::id()
+    }
+}
+
+impl Engine {
+    /// Starts an engine for these nodes. Nothing is sent before the first command.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Engine`] when the operating system refuses the thread, or what it needs.
+    pub(crate) fn start(nodes: Vec<Address>) -> Result<Self, ConfigError> {
+        let failed = |error: &dyn ToString| ConfigError::Engine { reason: error.to_string() };
+        let (inbox, commands) = mpsc::unbounded_channel();
+        let (ready, started) = std_mpsc::channel();
+        let (ending, ended) = std_mpsc::channel();
+        let life = Arc::new(Life { alive: AtomicBool::new(true), process: std::process::id() });
+        let thread_life = Arc::clone(&life);
+        let thread_inbox = inbox.downgrade();
+        let thread = std::thread::Builder::new()
+            .name("tenure".into())
+            .spawn(move || {
+                let _end = End { life: &thread_life, _ending: ending };
+                let setup = Setup { nodes, commands, inbox: thread_inbox, life: &thread_life };
+                setup.run(&ready);
+            })
+            .map_err(|error| failed(&error))?;
+        match started.recv() {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(failed(&error)),
+            Err(error) => return Err(failed(&error)),
+        }
+        let ended = Mutex::new(ended);
+        Ok(Self(Arc::new(Inner { inbox, life, thread: thread.thread().id(), ended })))
+    }
+
+    /// Sends a command. It is not taken when the engine has stopped.
+    pub(crate) fn send(&self, command: Command) {
+        if self.0.life.is_alive() {
+            // A closed inbox drops the command, and with it the reply's sender.
+            _ = self.0.inbox.send(command);
+        }
+    }
+
+    /// Sends a command and awaits its reply; `None` when the engine has stopped.
+    pub(crate) async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.send(command(reply));
+        answer.await.ok()
+    }
+}
+
+/// The exit flush: releases that were queued, by dropped guards too, are written before the last
+/// handle is gone. A program that returns from `main` would otherwise leave its locks behind.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !self.life.is_alive() || std::thread::current().id() == self.thread {
+            return;
+        }
+        if self.inbox.send(Command::Stop).is_ok() {
+            let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+            // Either way there is no more to be done: it has ended, or it takes too long.
+            _ = ended.recv_timeout(EXIT_FLUSH + EXIT_GRACE);
+        }
+    }
+}
+
+/// Marks the engine dead however its thread ends, a panic included.
+struct End<'a> {
+    life: &'a Life,
+    _ending: std_mpsc::Sender<()>,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.life.alive.store(false, Ordering::Release);
+    }
+}
+
+struct Setup<'a> {
+    nodes: Vec<Address>,
+    commands: mpsc::UnboundedReceiver<Command>,
+    inbox: mpsc::WeakUnboundedSender<Command>,
+    life: &'a Arc<Life>,
+}
+
+impl Setup<'_> {
+    fn run(self, ready: &std_mpsc::Sender<std::io::Result<()>>) {
+        // The receiver waits for exactly one message, so sending cannot fail.
+        let report = |result| _ = ready.send(result);
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return report(Err(error)),
+        };
+        let tasks = tokio::task::LocalSet::new();
+        tasks.block_on(&runtime, async {
+            match State::new(&self.nodes, self.inbox, self.life) {
+                Ok(state) => {
+                    report(Ok(()));
+                    tokio::select! {
+                        biased;
+                        () = task::given_up() => {}
+                        () = state.run(self.commands) => {}
+                    }
+                }
+                Err(error) => report(Err(error)),
+            }
+        });
+        drop(tasks);
+        // A name look-up that hangs must not hold up the end.
+        runtime.shutdown_background();
+    }
+}
+
+/// How long the last handle's drop waits for queued releases to be written.
+pub(crate) const EXIT_FLUSH: Duration = Duration::from_millis(250);
+
+/// The engine notices the end of the flush by itself; this is for a thread that gets no processor.
+const EXIT_GRACE: Duration = Duration::from_millis(50);

@@ -1,0 +1,201 @@
+//! The reaper: gives back what is not wanted any more, until a server says that it is back.
+
+use std::{cell::Cell, rc::Rc, time::Duration};
+
+use tenure_core::{Backoff, LockKey, LossReason, Op, Release, Reply, Timestamp, Token};
+use tokio::sync::{Notify, oneshot};
+
+use super::{
+    renewal::Entry,
+    state::{State, command_limit},
+};
+use crate::{
+    clock::{self, Timers},
+    error::{NodeError, NodeErrorKind, ReleaseError},
+    event, random,
+};
+
+/// Releases under way.
+#[derive(Debug, Default)]
+pub(super) struct Reaper {
+    /// Not answered yet.
+    jobs: Cell<usize>,
+    /// Not answered at the last try, and pausing before the next.
+    struggling: Cell<usize>,
+    answered: Notify,
+}
+
+impl Reaper {
+    /// Whether a release has failed and is not on its way again yet.
+    pub(super) fn is_struggling(&self) -> bool {
+        self.struggling.get() > 0
+    }
+
+    /// Waits for the answers to all releases, as long as one op may take at most; returns how many
+    /// are still open.
+    pub(super) async fn answers(&self, timers: &Rc<Timers>) -> usize {
+        let end = clock::now() + command_limit(Duration::MAX);
+        while self.jobs.get() > 0 && clock::now() < end {
+            tokio::select! {
+                () = self.answered.notified() => {}
+                () = timers.sleep_until(end) => {}
+            }
+        }
+        self.jobs.get()
+    }
+
+    fn begin(&self) -> impl Drop + use<'_> {
+        self.jobs.set(self.jobs.get() + 1);
+        Job(self)
+    }
+
+    fn struggle(&self) -> impl Drop + use<'_> {
+        self.struggling.set(self.struggling.get() + 1);
+        Struggle(self)
+    }
+}
+
+struct Job<'a>(&'a Reaper);
+
+impl Drop for Job<'_> {
+    fn drop(&mut self) {
+        self.0.jobs.set(self.0.jobs.get() - 1);
+        self.0.answered.notify_waiters();
+    }
+}
+
+struct Struggle<'a>(&'a Reaper);
+
+impl Drop for Struggle<'_> {
+    fn drop(&mut self) {
+        self.0.struggling.set(self.0.struggling.get() - 1);
+    }
+}
+
+/// A key to give back.
+struct Unwanted {
+    key: LockKey,
+    token: Token,
+    /// The key has ended by then, and there is nothing to give back.
+    until: Timestamp,
+}
+
+impl State {
+    /// Undoes an attempt whose outcome nobody knows, or nobody waits for.
+    pub(super) fn undo(self: &Rc<Self>, key: LockKey, token: Token, until: Timestamp) {
+        let until = until + LATEST_ARRIVAL;
+        let unwanted = Unwanted { key, token, until };
+        // Queued now, behind the attempt's own request.
+        let first = self.ask_release(&unwanted);
+        let state = Rc::clone(self);
+        crate::task::spawn(async move {
+            let _job = state.reaper.begin();
+            let first = first.await;
+            if state.until_answered(&unwanted, first).await.is_err() {
+                return;
+            }
+            // A connection that broke may still deliver the attempt, after this release.
+            if !state.node.is_cut_off_from_the_past() {
+                state.timers.sleep_until(clock::now() + LATE_LOOK).await;
+                let again = state.ask_release(&unwanted).await;
+                _ = state.until_answered(&unwanted, again).await;
+            }
+        });
+    }
+
+    /// Gives a lease back, tells the caller what came of it, and goes on until it is answered.
+    pub(super) async fn give_back(
+        self: Rc<Self>,
+        entry: Entry,
+        reply: Option<oneshot::Sender<Result<(), ReleaseError>>>,
+    ) {
+        let _job = self.reaper.begin();
+        let lost = entry.cell.loss();
+        let held = clock::now().since(entry.granted);
+        let unwanted = Unwanted {
+            key: entry.cell.key().clone(),
+            token: entry.cell.token().clone(),
+            until: entry.lease.deadline() + entry.lease.ttl().get(),
+        };
+        let class = entry.class.clone();
+        entry.settle();
+        let first = self.ask_release(&unwanted).await;
+        let result = match &first {
+            Ok(release) => judge(release, lost),
+            Err(error) => {
+                event::release_unconfirmed(&unwanted.key, error);
+                Err(lost.map_or_else(
+                    || ReleaseError::Unconfirmed(error.clone()),
+                    ReleaseError::NotHeld,
+                ))
+            }
+        };
+        if result.is_ok() {
+            event::released(&unwanted.key, &class, held);
+        }
+        if let Some(reply) = reply {
+            // A caller that has stopped waiting is no error: the release went out.
+            _ = reply.send(result);
+        }
+        _ = self.until_answered(&unwanted, first).await;
+    }
+
+    /// Repeats a release that was not answered, until it is, its key has ended, or the server says
+    /// that it never will.
+    async fn until_answered(
+        &self,
+        unwanted: &Unwanted,
+        first: Result<Release, NodeError>,
+    ) -> Result<Release, NodeError> {
+        let mut backoff = Backoff::new(LEAST_PAUSE, MOST_PAUSE);
+        let mut result = first;
+        while let Err(error) = &result {
+            if !error.is_retryable() || clock::now() >= unwanted.until {
+                break;
+            }
+            {
+                let _struggling = self.reaper.struggle();
+                let pause = backoff.next_delay(random::jitter());
+                self.timers.sleep_until(clock::now() + pause).await;
+            }
+            result = self.ask_release(unwanted).await;
+        }
+        result
+    }
+
+    /// Queues a release at once; its answer comes later.
+    fn ask_release(
+        &self,
+        unwanted: &Unwanted,
+    ) -> impl Future<Output = Result<Release, NodeError>> + use<> {
+        let op = Op::Release { key: unwanted.key.clone(), token: unwanted.token.clone() };
+        let answer = self.node.call(op, command_limit(Duration::MAX));
+        let out_of_step = NodeError::new(self.node.name(), NodeErrorKind::Protocol);
+        async move {
+            match answer.await? {
+                Reply::Released(release) => Ok(release),
+                _ => Err(out_of_step),
+            }
+        }
+    }
+}
+
+/// What a release that was answered means to the one who held the lease.
+fn judge(release: &Release, lost: Option<LossReason>) -> Result<(), ReleaseError> {
+    let reason = match (release, lost) {
+        (Release::Released(_), None) => return Ok(()),
+        (Release::Other(holder), _) => LossReason::Taken { holder: holder.clone() },
+        (_, Some(reason)) => reason,
+        (Release::Free, None) => LossReason::Gone,
+    };
+    Err(ReleaseError::NotHeld(reason))
+}
+
+/// A command may sit in a dead connection's buffers, or in those of a stopped server, this long.
+const LATEST_ARRIVAL: Duration = Duration::from_secs(60);
+
+/// When to look again for a command that arrived after its undoing.
+const LATE_LOOK: Duration = Duration::from_secs(1);
+
+const LEAST_PAUSE: Duration = Duration::from_millis(20);
+const MOST_PAUSE: Duration = Duration::from_secs(1);

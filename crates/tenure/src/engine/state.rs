@@ -1,0 +1,175 @@
+//! The engine's state and its loop.
+
+use std::{cell::Cell, io, rc::Rc, sync::Arc, time::Duration};
+
+use tenure_core::Ttl;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Command, EXIT_FLUSH, Life, lease::LeaseId, reaper::Reaper, renewal::Leases};
+use crate::{
+    address::Address,
+    clock::{self, Timers},
+    error::{ExtendError, ReleaseError},
+    node::{self, Node},
+    task,
+};
+
+/// Everything the engine's tasks share. They run on one thread, so cells are enough.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) node: Rc<dyn Node>,
+    pub(super) timers: Rc<Timers>,
+    pub(super) leases: Leases,
+    pub(super) reaper: Reaper,
+    pub(super) inbox: mpsc::WeakUnboundedSender<Command>,
+    pub(super) life: Arc<Life>,
+    /// Acquisitions under way.
+    acquiring: Cell<usize>,
+    next_lease: Cell<u64>,
+}
+
+impl State {
+    /// Must be called inside the engine's runtime.
+    pub(super) fn new(
+        nodes: &[Address],
+        inbox: mpsc::WeakUnboundedSender<Command>,
+        life: &Arc<Life>,
+    ) -> io::Result<Rc<Self>> {
+        let timers = Timers::new()?;
+        let address = nodes.first().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(Rc::new(Self {
+            node: node::open(address, &timers),
+            timers,
+            leases: Leases::default(),
+            reaper: Reaper::default(),
+            inbox,
+            life: Arc::clone(life),
+            acquiring: Cell::new(0),
+            next_lease: Cell::new(0),
+        }))
+    }
+
+    /// Carries out commands until one of them says stop.
+    pub(super) async fn run(self: Rc<Self>, mut commands: mpsc::UnboundedReceiver<Command>) {
+        let timers = Rc::clone(&self.timers);
+        task::spawn(async move {
+            if let Err(error) = timers.run().await {
+                tracing::error!(%error, "the timers failed");
+                task::give_up();
+            }
+        });
+        task::spawn(Rc::clone(&self).run_renewals());
+        while let Some(command) = commands.recv().await {
+            match command {
+                Command::Stop => {
+                    self.flush(&mut commands).await;
+                    return;
+                }
+                Command::Close { reply } => {
+                    let unanswered = self.reaper.answers(&self.timers).await;
+                    self.leases.clear();
+                    // The caller may have stopped waiting.
+                    _ = reply.send(unanswered);
+                    return;
+                }
+                command => self.handle(command),
+            }
+        }
+    }
+
+    fn handle(self: &Rc<Self>, command: Command) {
+        match command {
+            Command::Acquire { request, reply } => {
+                task::spawn(Rc::clone(self).acquire(request, reply));
+            }
+            Command::Extend { lease, ttl, reply } => {
+                task::spawn(Rc::clone(self).extend(lease, ttl, reply));
+            }
+            Command::Release { lease, reply } => self.release(lease, reply),
+            Command::Detach { lease } => self.leases.settle(lease),
+            Command::Ask { op, reply } => {
+                let answer = self.node.call(op, command_limit(LONGEST_LIMIT * 4));
+                // A caller that has stopped waiting is no error.
+                task::spawn(async move { _ = reply.send(answer.await) });
+            }
+            Command::Close { .. } | Command::Stop => {}
+        }
+    }
+
+    async fn extend(
+        self: Rc<Self>,
+        lease: LeaseId,
+        ttl: Ttl,
+        reply: oneshot::Sender<Result<(), ExtendError>>,
+    ) {
+        // A caller that has stopped waiting is no error; what the server did stays done.
+        _ = reply.send(self.extended(lease, ttl).await);
+    }
+
+    fn release(
+        self: &Rc<Self>,
+        lease: LeaseId,
+        reply: Option<oneshot::Sender<Result<(), ReleaseError>>>,
+    ) {
+        // A lease that is not in the table was settled by an earlier command.
+        if let Some(entry) = self.leases.remove(lease) {
+            task::spawn(Rc::clone(self).give_back(entry, reply));
+        }
+    }
+
+    /// The exit flush: the callers are gone, so acquisitions undo themselves, and all that is left
+    /// to do is to get the releases written.
+    async fn flush(self: &Rc<Self>, commands: &mut mpsc::UnboundedReceiver<Command>) {
+        let end = clock::now() + EXIT_FLUSH;
+        loop {
+            while let Ok(command) = commands.try_recv() {
+                self.handle(command);
+            }
+            // Everything that is ready to run gets to run before the look around.
+            tokio::task::yield_now().await;
+            let quiet = self.acquiring.get() == 0
+                && !self.reaper.is_struggling()
+                && self.node.is_written()
+                && commands.is_empty();
+            if quiet || clock::now() >= end {
+                return;
+            }
+            self.timers.sleep_until(clock::now() + FLUSH_LOOK).await;
+        }
+    }
+
+    pub(super) fn fresh_lease(&self) -> LeaseId {
+        let id = self.next_lease.get();
+        self.next_lease.set(id + 1);
+        LeaseId(id)
+    }
+
+    /// Counts an acquisition for as long as the result lives.
+    pub(super) fn begin_acquiring(self: &Rc<Self>) -> impl Drop + use<> {
+        self.acquiring.set(self.acquiring.get() + 1);
+        Acquiring(Rc::clone(self))
+    }
+}
+
+struct Acquiring(Rc<State>);
+
+impl Drop for Acquiring {
+    fn drop(&mut self) {
+        self.0.acquiring.set(self.0.acquiring.get() - 1);
+    }
+}
+
+/// How long one op on one node may take: a quarter of the TTL, from 50 ms to 2 s, so that a renewal
+/// that is not answered leaves time for others.
+pub(super) fn command_limit(ttl: Duration) -> Duration {
+    (ttl / 4).clamp(SHORTEST_LIMIT, LONGEST_LIMIT)
+}
+
+/// Below this a busy machine would time out on a healthy server.
+pub(super) const SHORTEST_LIMIT: Duration = Duration::from_millis(50);
+
+/// Longer than any server that is well takes for a script.
+const LONGEST_LIMIT: Duration = Duration::from_secs(2);
+
+/// How often the exit flush looks whether it is done.
+const FLUSH_LOOK: Duration = Duration::from_micros(200);

@@ -1,0 +1,155 @@
+//! One node's error.
+
+use std::{error::Error, fmt, sync::Arc};
+
+/// What one node said, or why it said nothing.
+///
+/// Never contention: that another holds the lock is an answer, not an error.
+#[derive(Clone)]
+pub struct NodeError {
+    node: Arc<str>,
+    kind: NodeErrorKind,
+    maybe_applied: bool,
+    source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+/// The kinds of trouble with a node.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NodeErrorKind {
+    /// It cannot be reached: refused, no such host, no such socket, too many clients.
+    Unreachable,
+    /// It did not answer in time.
+    TimedOut,
+    /// The connection ended before the answer.
+    Disconnected,
+    /// It wants a password, or another one: NOAUTH, WRONGPASS.
+    Denied,
+    /// The user may not run the scripts' commands on these keys: NOPERM.
+    NoPermission,
+    /// It is a replica, or was made one: READONLY.
+    ReadOnly,
+    /// It is still reading its data: LOADING.
+    Loading,
+    /// It is busy with a script: BUSY.
+    Busy,
+    /// It has no memory left and evicts nothing: OOM.
+    OutOfMemory,
+    /// It cannot save, and therefore refuses writes: MISCONF.
+    CannotSave,
+    /// It has too few replicas, and therefore refuses writes: NOREPLICAS.
+    NoReplicas,
+    /// It cannot serve now: MASTERDOWN, CLUSTERDOWN, TRYAGAIN.
+    Down,
+    /// It is a Cluster node that does not serve the key's slot: MOVED, ASK, CROSSSLOT.
+    WrongNode,
+    /// It does not know a command that tenure needs.
+    UnknownCommand,
+    /// The key that tenure derives for the fencing counter holds something else.
+    FenceUnusable,
+    /// It does not speak RESP3, or a reply was not the answer to its request.
+    Protocol,
+    /// Any other error reply.
+    Refused,
+}
+
+impl NodeError {
+    pub(crate) fn new(node: &Arc<str>, kind: NodeErrorKind) -> Self {
+        Self { node: Arc::clone(node), kind, maybe_applied: false, source: None }
+    }
+
+    pub(crate) fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into().into());
+        self
+    }
+
+    /// Marks that the op was sent and may have been applied, or may yet be.
+    pub(crate) fn maybe_applied(mut self) -> Self {
+        self.maybe_applied = true;
+        self
+    }
+
+    /// Whether the op may have changed something on the node, now or later.
+    pub(crate) fn may_be_applied(&self) -> bool {
+        self.maybe_applied
+    }
+
+    /// The node, by its address without user and password.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// What kind of trouble it is.
+    #[must_use]
+    pub const fn kind(&self) -> NodeErrorKind {
+        self.kind
+    }
+
+    /// Whether the same call may succeed later without anybody changing a setting.
+    #[must_use]
+    pub const fn is_retryable(&self) -> bool {
+        use NodeErrorKind as Kind;
+        match self.kind {
+            Kind::Unreachable
+            | Kind::TimedOut
+            | Kind::Disconnected
+            | Kind::ReadOnly
+            | Kind::Loading
+            | Kind::Busy
+            | Kind::OutOfMemory
+            | Kind::CannotSave
+            | Kind::NoReplicas
+            | Kind::Down => true,
+            Kind::Denied
+            | Kind::NoPermission
+            | Kind::WrongNode
+            | Kind::UnknownCommand
+            | Kind::FenceUnusable
+            | Kind::Protocol
+            | Kind::Refused => false,
+        }
+    }
+}
+
+impl fmt::Display for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use NodeErrorKind as Kind;
+        let what = match self.kind {
+            Kind::Unreachable => "cannot be reached",
+            Kind::TimedOut => "did not answer in time",
+            Kind::Disconnected => "closed the connection before it answered",
+            Kind::Denied => "wants another user or password",
+            Kind::NoPermission => "does not permit this user what a lock needs",
+            Kind::ReadOnly => "is a read-only replica",
+            Kind::Loading => "is still loading its data",
+            Kind::Busy => "is busy with a script",
+            Kind::OutOfMemory => "is out of memory",
+            Kind::CannotSave => "cannot save its data and refuses writes",
+            Kind::NoReplicas => "has too few replicas and refuses writes",
+            Kind::Down => "cannot serve now",
+            Kind::WrongNode => "does not serve this key's slot",
+            Kind::UnknownCommand => "does not know a command that a lock needs",
+            Kind::FenceUnusable => "has something else than a counter at the fence key",
+            Kind::Protocol => "answered out of step",
+            Kind::Refused => "refused",
+        };
+        write!(f, "the server {} {what}", self.node)
+    }
+}
+
+impl fmt::Debug for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeError")
+            .field("node", &self.node)
+            .field("kind", &self.kind)
+            .field("source", &self.source)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Error for NodeError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}

@@ -1,0 +1,68 @@
+//! What is told to logs and metrics, in one place.
+//!
+//! Metrics are labelled by the class that the user names for a lock, never by its key: keys are
+//! without number. The names are part of the public interface; README lists them.
+
+use std::time::Duration;
+
+use tenure_core::{Holder, LockKey, LossReason};
+
+use crate::error::NodeError;
+
+/// A class of locks, for metrics: `"default"` unless the user names one.
+pub(crate) type Class = std::sync::Arc<str>;
+
+macro_rules! count {
+    ($name:literal, $class:expr) => {
+        #[cfg(feature = "metrics")]
+        metrics::counter!($name, "class" => $class.to_string()).increment(1);
+    };
+}
+
+macro_rules! measure {
+    ($name:literal, $class:expr, $span:expr) => {
+        #[cfg(feature = "metrics")]
+        metrics::histogram!($name, "class" => $class.to_string()).record($span.as_secs_f64());
+    };
+}
+
+pub(crate) fn acquired(key: &LockKey, class: &Class, waited: Duration) {
+    tracing::debug!(%key, %class, ?waited, "acquired");
+    count!("tenure_acquired_total", class);
+    measure!("tenure_wait_seconds", class, waited);
+}
+
+pub(crate) fn contended(key: &LockKey, class: &Class, holder: &Holder) {
+    tracing::debug!(%key, %class, %holder, "held by another");
+    count!("tenure_contended_total", class);
+}
+
+pub(crate) fn untold(key: &LockKey, class: &Class, error: &NodeError) {
+    tracing::warn!(%key, %class, %error, "no server could tell whether the lock is free");
+    count!("tenure_untold_total", class);
+}
+
+pub(crate) fn renewal_failed(key: &LockKey, class: &Class, error: &NodeError) {
+    tracing::warn!(%key, %class, %error, "a renewal was not answered");
+    count!("tenure_renewal_failed_total", class);
+}
+
+pub(crate) fn lost(key: &LockKey, class: &Class, reason: &LossReason) {
+    tracing::error!(%key, %class, %reason, "lost");
+    count!("tenure_lost_total", class);
+}
+
+pub(crate) fn released(key: &LockKey, class: &Class, held: Duration) {
+    tracing::debug!(%key, %class, ?held, "released");
+    count!("tenure_released_total", class);
+    measure!("tenure_hold_seconds", class, held);
+}
+
+pub(crate) fn release_unconfirmed(key: &LockKey, error: &NodeError) {
+    tracing::warn!(%key, %error, "a release was not answered; it is repeated");
+}
+
+pub(crate) fn node_lost(error: &NodeError) {
+    let cause = std::error::Error::source(error).map(tracing::field::display);
+    tracing::info!(node = error.node(), %error, cause, "no connection to the server");
+}

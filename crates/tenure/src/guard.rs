@@ -1,0 +1,207 @@
+//! What a caller holds.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use tenure_core::{FencingToken, LockKey, LossReason, Token, Ttl};
+
+use crate::{
+    engine::{Command, Engine, Holding, LeaseCell},
+    error::{ConfigError, ExtendError, ReleaseError},
+};
+
+/// A held lock. Dropping the guard releases the lock in the background.
+///
+/// Holding a guard is no proof of exclusion: a paused process can outlive its lease, and only the
+/// resource can tell. Pass [`fencing_token`](Self::fencing_token) to whatever the lock protects
+/// (see [`FenceGate`](crate::FenceGate)), and stop the work when [`lost`](Self::lost) resolves.
+///
+/// Unless its lock says otherwise, the lease is renewed in the background for as long as the guard
+/// lives, so leaking the guard holds the lock until the process ends; see
+/// [`Lock::max_hold`](crate::Lock::max_hold).
+#[clippy::has_significant_drop]
+#[must_use = "if unused, the lock is released at once"]
+pub struct LockGuard {
+    // Before the engine: the release must be queued before the last handle's exit flush.
+    holding: Holding,
+    engine: Engine,
+}
+
+impl LockGuard {
+    pub(crate) fn new(holding: Holding, engine: Engine) -> Self {
+        Self { holding, engine }
+    }
+
+    /// The lock's key.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        self.holding.cell().key()
+    }
+
+    /// The token at the key. Whoever has it can extend and release the lock: a secret.
+    #[must_use]
+    pub fn token(&self) -> &Token {
+        self.holding.cell().token()
+    }
+
+    /// The number of this acquisition: larger than that of every earlier one of this lock.
+    ///
+    /// It stays the same for the guard's life, after a loss too.
+    #[must_use]
+    pub fn fencing_token(&self) -> FencingToken {
+        self.holding.cell().number()
+    }
+
+    /// How much longer the lease is valid by the local clock, or `None` once it is lost.
+    ///
+    /// Counted from before the last successful request was sent, less the drift allowance, on a
+    /// clock that goes on while the machine is suspended. Asks nobody.
+    #[must_use]
+    pub fn valid_for(&self) -> Option<Duration> {
+        self.holding.cell().valid_for()
+    }
+
+    /// Resolves when the lease is lost, with the reason.
+    ///
+    /// It resolves before the key's TTL can end on the server, by the local clock alone: no server
+    /// needs to answer. That another removed the key is noticed by the next renewal.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: dropping the future changes nothing.
+    pub async fn lost(&self) -> LossReason {
+        self.holding.cell().lost().await
+    }
+
+    /// Fails once the lease is lost: for work that goes in steps.
+    ///
+    /// # Errors
+    ///
+    /// The reason of the loss.
+    pub fn ensure_held(&self) -> Result<(), LossReason> {
+        self.holding.cell().loss().map_or(Ok(()), Err)
+    }
+
+    /// A handle on the lease that can be cloned and handed to the work. It cannot release.
+    #[must_use]
+    pub fn lease(&self) -> Lease {
+        Lease { cell: Arc::clone(self.holding.cell()) }
+    }
+
+    /// Gives the key at least this TTL from now, once. Never shortens it; renewals go on with the
+    /// lock's own TTL.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtendError::NotHeld`] when the lease is lost: nothing is created anew.
+    /// [`ExtendError::Unconfirmed`] when no server could tell; the deadline stays as it was.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future does not take the request back: the TTL may be raised all the same.
+    pub async fn extend(&self, ttl: Duration) -> Result<(), ExtendError> {
+        let ttl = Ttl::new(ttl).map_err(|error| ExtendError::Config(ConfigError::Ttl(error)))?;
+        let lease = self.holding.id();
+        let result = self.engine.ask(|reply| Command::Extend { lease, ttl, reply }).await;
+        result.unwrap_or(Err(ExtendError::EngineStopped))
+    }
+
+    /// Releases the lock and waits for the server's word.
+    ///
+    /// # Errors
+    ///
+    /// [`ReleaseError::NotHeld`] when the lease had been lost before: work done under it may have
+    /// overlapped another's. Another's key is never touched.
+    /// [`ReleaseError::Unconfirmed`] when no server could tell; the release is repeated in the
+    /// background until the key has ended.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future does not take the release back: it goes on in the background.
+    pub async fn release(mut self) -> Result<(), ReleaseError> {
+        let lease = self.holding.disarm();
+        let reply = self.engine.ask(|reply| Command::Release { lease, reply: Some(reply) }).await;
+        reply.unwrap_or(Err(ReleaseError::EngineStopped))
+    }
+
+    /// Stops renewing and leaves the key to its TTL, or to whoever has the token.
+    ///
+    /// [`Lock::resume`](crate::Lock::resume) takes the lease up again, in another process too.
+    #[must_use = "without the token nobody can take the lease up again"]
+    pub fn detach(mut self) -> Token {
+        let lease = self.holding.disarm();
+        self.engine.send(Command::Detach { lease });
+        self.token().clone()
+    }
+}
+
+impl fmt::Debug for LockGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        describe(f, "LockGuard", self.holding.cell())
+    }
+}
+
+/// The right to act under a lock, for the work that is done under it.
+///
+/// A handle: cloning it clones no right, and it ends with the guard it came from.
+#[derive(Clone)]
+pub struct Lease {
+    cell: Arc<LeaseCell>,
+}
+
+impl Lease {
+    /// The lock's key.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        self.cell.key()
+    }
+
+    /// See [`LockGuard::fencing_token`].
+    #[must_use]
+    pub fn fencing_token(&self) -> FencingToken {
+        self.cell.number()
+    }
+
+    /// See [`LockGuard::token`].
+    #[must_use]
+    pub fn token(&self) -> &Token {
+        self.cell.token()
+    }
+
+    /// See [`LockGuard::valid_for`]. `None` after the release, too.
+    #[must_use]
+    pub fn valid_for(&self) -> Option<Duration> {
+        self.cell.valid_for()
+    }
+
+    /// See [`LockGuard::lost`]. Resolves after the release, too.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: dropping the future changes nothing.
+    pub async fn lost(&self) -> LossReason {
+        self.cell.lost().await
+    }
+
+    /// See [`LockGuard::ensure_held`]. Fails after the release, too.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the lease is held no more.
+    pub fn ensure_held(&self) -> Result<(), LossReason> {
+        self.cell.loss().map_or(Ok(()), Err)
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        describe(f, "Lease", &self.cell)
+    }
+}
+
+fn describe(f: &mut fmt::Formatter<'_>, name: &str, cell: &LeaseCell) -> fmt::Result {
+    f.debug_struct(name)
+        .field("key", cell.key())
+        .field("fencing_token", &cell.number())
+        .field("valid_for", &cell.valid_for())
+        .finish_non_exhaustive()
+}

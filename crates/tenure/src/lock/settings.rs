@@ -1,0 +1,102 @@
+//! A lock's settings, checked before anything is sent.
+
+use std::time::Duration;
+
+use tenure_core::{HolderLabel, LeaseSettings, LockKey, Ttl, Wait};
+
+use crate::{
+    engine::{AcquireRequest, How},
+    error::ConfigError,
+    event::Class,
+};
+
+/// Whether a lease is renewed in the background.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Renewal {
+    /// The client renews at a third of the validity, for as long as the guard lives. The TTL is
+    /// then only how long others wait after a crash.
+    #[default]
+    Background,
+    /// Nobody renews but the caller, by [`LockGuard::extend`](crate::LockGuard::extend). The TTL is
+    /// then how long the lock is held at most.
+    Manual,
+}
+
+/// What a lock was set to, good or bad.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    key: Result<LockKey, ConfigError>,
+    pub(super) ttl: Duration,
+    pub(super) wait: Wait,
+    pub(super) renewal: Renewal,
+    pub(super) max_hold: Option<Duration>,
+    pub(super) min_validity: Option<Duration>,
+    pub(super) label: Option<String>,
+    pub(super) class: Class,
+}
+
+impl Settings {
+    pub(super) fn new(key: &[u8]) -> Self {
+        Self {
+            key: LockKey::new(key).map_err(ConfigError::Key),
+            ttl: DEFAULT_TTL,
+            wait: Wait::Forever,
+            renewal: Renewal::Background,
+            max_hold: None,
+            min_validity: None,
+            label: None,
+            class: "default".into(),
+        }
+    }
+
+    pub(super) fn key(&self) -> Result<LockKey, ConfigError> {
+        self.key.clone()
+    }
+
+    /// The request that these settings come to.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] for the first setting that cannot be used.
+    pub(super) fn request(
+        &self,
+        how: How,
+        wait: Wait,
+        default_label: &HolderLabel,
+    ) -> Result<AcquireRequest, ConfigError> {
+        let renewed = self.renewal == Renewal::Background;
+        let ttl = if renewed { Ttl::renewed(self.ttl) } else { Ttl::new(self.ttl) };
+        let ttl = ttl.map_err(ConfigError::Ttl)?;
+        let setting = |setting, value: Duration, bound| {
+            Err(ConfigError::Setting { setting, value: format!("{value:?}"), bound })
+        };
+        if let Some(longest) = self.max_hold
+            && longest.is_zero()
+        {
+            return setting("max_hold", longest, "it must be above zero");
+        }
+        if let Some(least) = self.min_validity
+            && least >= ttl.validity()
+        {
+            return setting(
+                "min_validity",
+                least,
+                "it must be below the TTL less 1 % and 2 ms, the most a lease can have left",
+            );
+        }
+        let label = self.label.as_deref().map(HolderLabel::new).transpose();
+        Ok(AcquireRequest {
+            key: self.key()?,
+            how,
+            settings: LeaseSettings { ttl, renewed, max_hold: self.max_hold },
+            wait,
+            min_validity: self.min_validity,
+            label: label.map_err(ConfigError::Label)?.unwrap_or_else(|| default_label.clone()),
+            class: Class::clone(&self.class),
+        })
+    }
+}
+
+/// Others wait this long for a holder that died: long enough for a restart of the server.
+const DEFAULT_TTL: Duration = Duration::from_secs(10);

@@ -1,0 +1,42 @@
+//! Nodes: one server, or one store, that votes.
+
+mod memory;
+mod redis;
+
+use std::{fmt, future::Future, pin::Pin, rc::Rc, sync::Arc, time::Duration};
+
+use tenure_core::{Op, Reply};
+
+use crate::{address::Address, clock::Timers, error::NodeError};
+
+/// A node's answer to come.
+pub(crate) type Call = Pin<Box<dyn Future<Output = Result<Reply, NodeError>>>>;
+
+/// One node, on the engine's thread.
+pub(crate) trait Node: fmt::Debug {
+    /// What errors and logs call it: its address without user and password.
+    fn name(&self) -> &Arc<str>;
+
+    /// Asks for one atomic step.
+    ///
+    /// The op is queued before this returns, so ops arrive in the order of the calls. The answer
+    /// is a [`NodeError`] once `limit` is over; it then says whether the op may have been applied,
+    /// or may yet be. A release is sent even when its call is dropped.
+    fn call(&self, op: Op, limit: Duration) -> Call;
+
+    /// Whether everything queued has been handed to the operating system.
+    fn is_written(&self) -> bool;
+
+    /// Whether no command of an earlier connection can arrive any more.
+    fn is_cut_off_from_the_past(&self) -> bool;
+}
+
+/// Opens the node at an address. Nothing is sent before the first call.
+pub(crate) fn open(address: &Address, timers: &Rc<Timers>) -> Rc<dyn Node> {
+    match address {
+        Address::Memory(name) => {
+            Rc::new(memory::MemoryNode::open(address.to_string(), name.as_deref()))
+        }
+        Address::Server(server) => redis::RedisNode::open(server, timers),
+    }
+}

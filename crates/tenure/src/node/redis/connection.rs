@@ -1,0 +1,257 @@
+//! One connection: requests out, replies in, in order.
+
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    io,
+    rc::Rc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::{Buf, BytesMut};
+use tenure_core::script::{self, Call};
+use tokio::io::ReadBuf;
+
+use super::{
+    Request, Shared, fault,
+    greeting::{Greeting, Past},
+    resp::{self, Incoming},
+    stream::Stream,
+};
+use crate::{
+    clock,
+    error::{NodeError, NodeErrorKind},
+};
+
+/// An open connection with its unanswered requests.
+pub(super) struct Connection {
+    shared: Rc<Shared>,
+    stream: Stream,
+    greeting: Greeting,
+    out: BytesMut,
+    input: BytesMut,
+    chunk: Box<[u8]>,
+    in_flight: VecDeque<InFlight>,
+    /// Scripts that this server has been sent on this connection, by their SHA-1.
+    sent_scripts: Vec<&'static str>,
+}
+
+struct InFlight {
+    request: Request,
+    /// The whole script was sent, not its SHA-1.
+    in_full: bool,
+}
+
+impl Connection {
+    /// Connects, and queues the first commands.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached within [`CONNECT_LIMIT`].
+    pub(super) async fn open(shared: &Rc<Shared>, past: &Past) -> Result<Self, NodeError> {
+        let limit = shared.timers.sleep_until(clock::now() + CONNECT_LIMIT);
+        let unreachable = shared.error(NodeErrorKind::Unreachable);
+        let stream = tokio::select! {
+            biased;
+            stream = Stream::connect(&shared.address.place) => stream,
+            () = limit => Err(io::ErrorKind::TimedOut.into()),
+        };
+        let stream = stream.map_err(|error| unreachable.with_source(error))?;
+        let mut out = BytesMut::new();
+        let greeting = Greeting::begin(&shared.name, &shared.address, past, &mut out)
+            .map_err(|error| shared.error(NodeErrorKind::Protocol).with_source(error))?;
+        Ok(Self {
+            shared: Rc::clone(shared),
+            stream,
+            greeting,
+            out,
+            input: BytesMut::new(),
+            chunk: vec![0; CHUNK].into(),
+            in_flight: VecDeque::new(),
+            sent_scripts: Vec::new(),
+        })
+    }
+
+    /// Serves requests until the connection ends; then everything unanswered is unknown.
+    ///
+    /// Returns why it ended, and whether the server had greeted us.
+    pub(super) async fn serve(mut self, past: &mut Past) -> (NodeError, bool) {
+        let error = poll_fn(|cx| self.poll_end(cx, past)).await;
+        if !self.in_flight.is_empty() {
+            past.add(self.greeting.peer());
+            self.shared.cut_off.set(false);
+        }
+        for InFlight { request, .. } in self.in_flight.drain(..) {
+            request.answer(Err(error.clone().maybe_applied()));
+        }
+        let greeted = self.greeting.is_over();
+        self.stream.abort();
+        (error, greeted)
+    }
+
+    /// Moves bytes both ways until the socket has no more for now; ready when it is over.
+    fn poll_end(&mut self, cx: &mut Context<'_>, past: &mut Past) -> Poll<NodeError> {
+        self.shared.task.replace(Some(cx.waker().clone()));
+        loop {
+            if self.shared.hang_up.take() {
+                return Poll::Ready(self.shared.error(NodeErrorKind::TimedOut));
+            }
+            let moved = self.take_requests().and_then(|()| {
+                let wrote = self.poll_flush(cx)?;
+                let read = self.poll_replies(cx, past)?;
+                Ok(wrote || read)
+            });
+            match moved {
+                Ok(true) => {}
+                Ok(false) => return Poll::Pending,
+                Err(error) => return Poll::Ready(error),
+            }
+        }
+    }
+
+    /// Writes what is queued, in order.
+    fn take_requests(&mut self) -> Result<(), NodeError> {
+        if !self.greeting.lets_ops_through() {
+            return Ok(());
+        }
+        let shared = Rc::clone(&self.shared);
+        let mut queue = shared.queue.borrow_mut();
+        for request in queue.drain(..).filter(|request| !request.is_pointless()) {
+            self.send(request)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a script by its SHA-1, or in full the first time on this connection: a server that
+    /// does not know it would answer out of order with the requests behind it.
+    fn send(&mut self, request: Request) -> Result<(), NodeError> {
+        let Call { script, keys, args, .. } = Call::new(&request.op, request.number);
+        let in_full = !self.sent_scripts.contains(&script.sha1);
+        let count = keys.len().to_string();
+        let mut parts: Vec<&[u8]> = Vec::with_capacity(3 + keys.len() + args.len());
+        if in_full {
+            self.sent_scripts.push(script.sha1);
+            parts.extend([&b"EVAL"[..], script.text.as_bytes()]);
+        } else {
+            parts.extend([&b"EVALSHA"[..], script.sha1.as_bytes()]);
+        }
+        parts.push(count.as_bytes());
+        parts.extend(keys.iter().chain(&args).map(Vec::as_slice));
+        resp::encode(&mut self.out, &parts).map_err(|error| self.protocol(error))?;
+        request.sent.set(true);
+        self.in_flight.push_back(InFlight { request, in_full });
+        Ok(())
+    }
+
+    /// Whether any byte was written. Records whether some are left.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Result<bool, NodeError> {
+        let mut wrote = false;
+        while !self.out.is_empty() {
+            match self.stream.poll_write(cx, &self.out) {
+                Poll::Ready(Ok(count)) => {
+                    self.out.advance(count);
+                    wrote = true;
+                }
+                Poll::Ready(Err(error)) => return Err(self.disconnected(error)),
+                Poll::Pending => break,
+            }
+        }
+        self.shared.unwritten.set(!self.out.is_empty());
+        Ok(wrote)
+    }
+
+    /// Whether any byte was read. Hands out the replies that are complete.
+    fn poll_replies(&mut self, cx: &mut Context<'_>, past: &mut Past) -> Result<bool, NodeError> {
+        let mut read = false;
+        while let Poll::Ready(count) = self.poll_read(cx) {
+            match count {
+                Ok(0) => return Err(self.disconnected(io::ErrorKind::UnexpectedEof.into())),
+                Ok(_) => read = true,
+                Err(error) => return Err(self.disconnected(error)),
+            }
+        }
+        while let Some(incoming) =
+            resp::decode(&mut self.input).map_err(|error| self.protocol(error))?
+        {
+            self.shared.time_outs.set(0);
+            self.handle(incoming, past)?;
+        }
+        Ok(read)
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(&mut self.chunk);
+        ready!(self.stream.poll_read(cx, &mut buffer))?;
+        self.input.extend_from_slice(buffer.filled());
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    fn handle(&mut self, incoming: Incoming, past: &mut Past) -> Result<(), NodeError> {
+        if matches!(incoming, Incoming::Push) {
+            return Ok(());
+        }
+        if !self.greeting.is_over() {
+            self.greeting.handle(incoming, past, &mut self.out)?;
+            if self.greeting.is_over() {
+                self.shared.trouble.take();
+                self.shared.cut_off.set(self.greeting.has_cut_off());
+            }
+            return Ok(());
+        }
+        let Some(InFlight { request, in_full }) = self.in_flight.pop_front() else {
+            return Err(self.protocol("a reply to no request"));
+        };
+        match incoming {
+            Incoming::Error(words) if fault::is_noscript(&words) && !in_full => {
+                self.send_again(request);
+                Ok(())
+            }
+            Incoming::Error(words) => {
+                let error = fault::of_reply(&self.shared.name, &words);
+                let over = fault::wants_reconnect(error.kind()).then(|| error.clone());
+                request.answer(Err(error));
+                over.map_or(Ok(()), Err)
+            }
+            Incoming::Reply(answer) => match script::read(&request.op, request.number, answer) {
+                Ok(reply) => {
+                    request.answer(Ok(reply));
+                    Ok(())
+                }
+                Err(misread) => {
+                    let error = self.protocol(misread);
+                    request.answer(Err(error.clone().maybe_applied()));
+                    Err(error)
+                }
+            },
+            Incoming::Map(_) | Incoming::Push => {
+                let error = self.protocol("a reply of another kind than a script's");
+                request.answer(Err(error.clone().maybe_applied()));
+                Err(error)
+            }
+        }
+    }
+
+    /// The server has forgotten its scripts. The op was not applied; one that nobody waits for any
+    /// more is dropped, since its undoing may already be on its way.
+    fn send_again(&mut self, request: Request) {
+        self.sent_scripts.clear();
+        if !request.is_pointless() {
+            self.shared.queue.borrow_mut().push_back(request);
+        }
+    }
+
+    fn disconnected(&self, error: io::Error) -> NodeError {
+        self.shared.error(NodeErrorKind::Disconnected).with_source(error)
+    }
+
+    fn protocol(&self, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> NodeError {
+        self.shared.error(NodeErrorKind::Protocol).with_source(error)
+    }
+}
+
+/// Enough for a server in another continent and one lost packet, TLS included.
+const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+
+/// A reply to a full batch of renewals fits.
+const CHUNK: usize = 8 * 1_024;

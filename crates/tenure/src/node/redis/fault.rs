@@ -1,0 +1,109 @@
+//! What a server's error reply means.
+
+use std::sync::Arc;
+
+use crate::error::{NodeError, NodeErrorKind};
+
+/// An error reply as a [`NodeError`]. The op was not applied: a script's first write fails alike.
+pub(super) fn of_reply(node: &Arc<str>, words: &str) -> NodeError {
+    NodeError::new(node, kind(words)).with_source(shortened(words))
+}
+
+/// Whether the server has forgotten the script, or never knew it.
+///
+/// Only the first word counts: Valkey's sentence is another than Redis's.
+pub(super) fn is_noscript(words: &str) -> bool {
+    first_word(words) == "NOSCRIPT"
+}
+
+/// Whether the connection leads to a server that cannot be ours any more, or not yet.
+pub(super) fn wants_reconnect(kind: NodeErrorKind) -> bool {
+    matches!(kind, NodeErrorKind::ReadOnly | NodeErrorKind::Loading | NodeErrorKind::Down)
+}
+
+fn kind(words: &str) -> NodeErrorKind {
+    use NodeErrorKind as Kind;
+    match first_word(words) {
+        "NOAUTH" | "WRONGPASS" => Kind::Denied,
+        "NOPERM" => Kind::NoPermission,
+        "READONLY" => Kind::ReadOnly,
+        "LOADING" => Kind::Loading,
+        "BUSY" => Kind::Busy,
+        "OOM" => Kind::OutOfMemory,
+        "MISCONF" => Kind::CannotSave,
+        "NOREPLICAS" => Kind::NoReplicas,
+        "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" => Kind::Down,
+        "MOVED" | "ASK" | "CROSSSLOT" => Kind::WrongNode,
+        "NOPROTO" => Kind::Protocol,
+        _ => kind_of_err(words),
+    }
+}
+
+/// Errors whose first word is only ERR, told by their sentences in Redis 6 to 8 and Valkey 8 and 9.
+fn kind_of_err(words: &str) -> NodeErrorKind {
+    use NodeErrorKind as Kind;
+    let words = words.to_ascii_lowercase();
+    let any = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
+    if any(&["unknown command", "unknown redis command", "unknown subcommand"]) {
+        Kind::UnknownCommand
+    } else if any(&["can't run this command", "acl failure in script", "no permissions"]) {
+        Kind::NoPermission
+    } else if any(&["invalid password", "without any password", "client sent auth"]) {
+        Kind::Denied
+    } else if any(&["max number of clients"]) {
+        Kind::Unreachable
+    } else {
+        Kind::Refused
+    }
+}
+
+fn first_word(words: &str) -> &str {
+    words.split_ascii_whitespace().next().unwrap_or_default()
+}
+
+/// Without what the server repeats of the command: it may hold a password, or a whole script.
+fn shortened(words: &str) -> String {
+    let words = words.split(", with args").next().unwrap_or(words);
+    words.chars().take(LONGEST).collect()
+}
+
+/// Longer than any server's own sentence.
+const LONGEST: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_has_its_kind() {
+        use NodeErrorKind as Kind;
+        for (words, expected) in [
+            ("NOAUTH Authentication required.", Kind::Denied),
+            ("WRONGPASS invalid username-password pair or user is disabled.", Kind::Denied),
+            ("ERR AUTH <password> called without any password configured", Kind::Denied),
+            ("NOPERM No permissions to access a key", Kind::NoPermission),
+            ("ERR The user executing the script can't run this command", Kind::NoPermission),
+            ("ERR ACL failure in script: User u has no permissions", Kind::NoPermission),
+            ("READONLY You can't write against a read only replica.", Kind::ReadOnly),
+            ("LOADING Redis is loading the dataset in memory", Kind::Loading),
+            ("BUSY Valkey is busy running a script.", Kind::Busy),
+            ("OOM command not allowed when used memory > 'maxmemory'.", Kind::OutOfMemory),
+            ("MISCONF Errors writing to the AOF file", Kind::CannotSave),
+            ("NOREPLICAS Not enough good replicas to write.", Kind::NoReplicas),
+            ("CLUSTERDOWN The cluster is down", Kind::Down),
+            ("MOVED 3999 127.0.0.1:6381", Kind::WrongNode),
+            ("ERR unknown command 'EVALSHA', with args beginning with: 'x'", Kind::UnknownCommand),
+            ("ERR max number of clients reached", Kind::Unreachable),
+            ("ERR syntax error", Kind::Refused),
+        ] {
+            assert_eq!(kind(words), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn what_was_sent_is_not_repeated() {
+        let words = "ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'hunter2'";
+        assert!(!shortened(words).contains("hunter2"));
+        assert!(is_noscript("NOSCRIPT No matching script.") && !is_noscript("ERR NOSCRIPT"));
+    }
+}

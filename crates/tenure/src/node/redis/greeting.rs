@@ -1,0 +1,199 @@
+//! The first commands of a connection: who we are, whom we talk to, and what must not arrive late.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use tenure_core::script::Answer;
+
+use super::{fault, resp};
+use crate::{
+    address::ServerAddress,
+    error::{NodeError, NodeErrorKind},
+};
+
+/// Earlier connections whose commands may still arrive.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    /// Connections with unanswered commands, by what the server called them.
+    known: Vec<Peer>,
+    /// A connection ended before the server had told its name.
+    unknown: bool,
+}
+
+impl Past {
+    /// Adds a connection that ended with unanswered commands.
+    pub(super) fn add(&mut self, peer: Option<Peer>) {
+        match peer {
+            Some(peer) => self.known.push(peer),
+            None => self.unknown = true,
+        }
+    }
+
+    /// Whether there is nothing to cut off.
+    pub(super) fn is_clear(&self) -> bool {
+        self.known.is_empty() && !self.unknown
+    }
+
+    /// The connections that a server of this run knows. Those of another run died with it.
+    fn take_of(&mut self, run: &str) -> Vec<i64> {
+        let known = std::mem::take(&mut self.known);
+        known.into_iter().filter(|peer| peer.run == run).map(|peer| peer.client).collect()
+    }
+}
+
+/// What a server calls a connection: its client number, good for one run of the server.
+#[derive(Clone, Debug)]
+pub(super) struct Peer {
+    run: String,
+    client: i64,
+}
+
+/// The state of the first commands.
+///
+/// `HELLO` switches to RESP3 and logs in; `SELECT` picks the database; `INFO server` tells the
+/// server's run. After a broken connection, `CLIENT KILL ID` of it follows: a true barrier, since
+/// a command of a killed client cannot run any more.
+#[derive(Debug)]
+pub(super) struct Greeting {
+    name: Arc<str>,
+    address: Arc<ServerAddress>,
+    /// Replies to come, in order.
+    expected: Vec<Step>,
+    client: Option<i64>,
+    peer: Option<Peer>,
+    /// Every earlier connection is known to be dead on the server.
+    cut_off: bool,
+    /// Ops may be written before the replies are here.
+    eager: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Hello,
+    Select,
+    Info,
+    Kill,
+}
+
+impl Greeting {
+    /// Writes the first commands.
+    ///
+    /// Where nothing depends on their replies, ops follow at once, so that a first op takes one
+    /// round trip. They wait where an op behind a refused command would do harm: in the wrong
+    /// database, as the wrong user, or overtaken by an earlier connection's command.
+    pub(super) fn begin(
+        name: &Arc<str>,
+        address: &Arc<ServerAddress>,
+        past: &Past,
+        out: &mut BytesMut,
+    ) -> Result<Self, resp::NotResp> {
+        let mut hello: Vec<&[u8]> = vec![b"HELLO", b"3"];
+        if let Some(password) = &address.password {
+            let user = address.user.as_deref().unwrap_or("default");
+            hello.extend([b"AUTH", user.as_bytes(), password.expose().as_bytes()]);
+        }
+        hello.extend([&b"SETNAME"[..], b"tenure"]);
+        resp::encode(out, &hello)?;
+        let mut expected = vec![Step::Hello];
+        if address.database != 0 {
+            resp::encode(out, &[b"SELECT", address.database.to_string().as_bytes()])?;
+            expected.push(Step::Select);
+        }
+        resp::encode(out, &[b"INFO", b"server"])?;
+        expected.push(Step::Info);
+        let eager = address.password.is_none() && address.database == 0 && past.is_clear();
+        let cut_off = !past.unknown;
+        let (name, address) = (Arc::clone(name), Arc::clone(address));
+        Ok(Self { name, address, expected, client: None, peer: None, cut_off, eager })
+    }
+
+    /// Whether ops may be written now.
+    pub(super) fn lets_ops_through(&self) -> bool {
+        self.eager || self.is_over()
+    }
+
+    /// Whether all replies are here.
+    pub(super) fn is_over(&self) -> bool {
+        self.expected.is_empty()
+    }
+
+    /// Whether every earlier connection is known to be dead on the server.
+    pub(super) fn has_cut_off(&self) -> bool {
+        self.cut_off
+    }
+
+    /// What the server calls this connection, if it has told.
+    pub(super) fn peer(&self) -> Option<Peer> {
+        self.peer.clone()
+    }
+
+    /// Takes the reply to the next of the first commands.
+    pub(super) fn handle(
+        &mut self,
+        incoming: resp::Incoming,
+        past: &mut Past,
+        out: &mut BytesMut,
+    ) -> Result<(), NodeError> {
+        let step = self.expected.remove(0);
+        match (step, incoming) {
+            (Step::Hello | Step::Select, resp::Incoming::Error(words)) => {
+                return Err(fault::of_reply(&self.name, &self.address.blot_out(&words)));
+            }
+            (Step::Hello, resp::Incoming::Map(fields)) => self.hello(&fields)?,
+            (Step::Hello, _) => return Err(NodeError::new(&self.name, NodeErrorKind::Protocol)),
+            (Step::Select, _) => {}
+            (Step::Info, reply) => self.info(&reply, past, out)?,
+            // Whatever the count: the client is gone now.
+            (Step::Kill, resp::Incoming::Reply(_)) => {}
+            (Step::Kill, _) => self.cut_off = false,
+        }
+        Ok(())
+    }
+
+    fn hello(&mut self, fields: &[(String, Answer)]) -> Result<(), NodeError> {
+        for (name, value) in fields {
+            match (name.as_str(), value) {
+                ("id", Answer::Int(id)) => self.client = Some(*id),
+                ("role", Answer::Bytes(role)) if role != b"master" => {
+                    return Err(NodeError::new(&self.name, NodeErrorKind::ReadOnly));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns the run, and kills what is left of earlier connections to the same run.
+    ///
+    /// A client number means nothing in another run: killing it there would hit a stranger.
+    fn info(
+        &mut self,
+        reply: &resp::Incoming,
+        past: &mut Past,
+        out: &mut BytesMut,
+    ) -> Result<(), NodeError> {
+        let Some(run) = run_id(reply) else {
+            // Not permitted here, so nothing can be cut off.
+            self.cut_off = past.is_clear();
+            return Ok(());
+        };
+        for client in past.take_of(&run) {
+            let kill =
+                [&b"CLIENT"[..], b"KILL", b"ID", client.to_string().as_bytes()].map(<[u8]>::to_vec);
+            let kill: Vec<&[u8]> = kill.iter().map(Vec::as_slice).collect();
+            let not_resp =
+                |error| NodeError::new(&self.name, NodeErrorKind::Protocol).with_source(error);
+            resp::encode(out, &kill).map_err(not_resp)?;
+            self.expected.push(Step::Kill);
+        }
+        self.peer = self.client.map(|client| Peer { run, client });
+        Ok(())
+    }
+}
+
+fn run_id(reply: &resp::Incoming) -> Option<String> {
+    let resp::Incoming::Reply(Answer::Bytes(text)) = reply else { return None };
+    let text = std::str::from_utf8(text).ok()?;
+    let run = text.lines().find_map(|line| line.strip_prefix("run_id:"))?;
+    Some(run.trim().to_owned())
+}

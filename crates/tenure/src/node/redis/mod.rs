@@ -1,0 +1,222 @@
+//! The node that is a Redis or Valkey server.
+
+mod connection;
+mod fault;
+mod greeting;
+mod resp;
+mod stream;
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+    rc::Rc,
+    sync::Arc,
+    task::{Poll, Waker},
+    time::Duration,
+};
+
+use tenure_core::{Backoff, Op, Reply};
+use tokio::sync::oneshot;
+
+use self::{connection::Connection, greeting::Past};
+use super::{Call, Node};
+use crate::{
+    address::ServerAddress,
+    clock::{self, Timers},
+    error::{NodeError, NodeErrorKind},
+    event, random, task,
+};
+
+/// A server, reached over one connection that is made anew when it ends.
+///
+/// Ops are written in the order of the calls, and those queued together leave in one write. The
+/// connection is opened by the first op, not before.
+#[derive(Debug)]
+pub(super) struct RedisNode {
+    shared: Rc<Shared>,
+}
+
+/// What the node's handle and its task share.
+#[derive(Debug)]
+struct Shared {
+    address: Arc<ServerAddress>,
+    name: Arc<str>,
+    timers: Rc<Timers>,
+    /// Ops that no connection has taken yet.
+    queue: RefCell<VecDeque<Request>>,
+    /// Wakes the node's task when the queue or `hang_up` changed.
+    task: RefCell<Option<Waker>>,
+    next_request: Cell<u64>,
+    /// Calls in a row that ran into their time limit.
+    time_outs: Cell<u32>,
+    /// The connection is to be given up.
+    hang_up: Cell<bool>,
+    /// Why the last connection could not be opened, while that is so.
+    trouble: RefCell<Option<NodeError>>,
+    /// The connection holds bytes that the socket has not taken.
+    unwritten: Cell<bool>,
+    /// No command of an earlier connection can arrive any more.
+    cut_off: Cell<bool>,
+}
+
+/// One op on its way.
+#[derive(Debug)]
+struct Request {
+    op: Op,
+    number: u64,
+    answer: oneshot::Sender<Result<Reply, NodeError>>,
+    sent: Rc<Cell<bool>>,
+}
+
+impl Request {
+    /// Whether nobody waits for it and nothing is lost when it is never sent.
+    fn is_pointless(&self) -> bool {
+        self.answer.is_closed() && !matches!(self.op, Op::Release { .. })
+    }
+
+    fn answer(self, result: Result<Reply, NodeError>) {
+        // A caller that has stopped waiting is no error.
+        _ = self.answer.send(result);
+    }
+}
+
+impl RedisNode {
+    pub(super) fn open(address: &Arc<ServerAddress>, timers: &Rc<Timers>) -> Rc<dyn Node> {
+        let shared = Rc::new(Shared {
+            address: Arc::clone(address),
+            name: address.to_string().into(),
+            timers: Rc::clone(timers),
+            queue: RefCell::default(),
+            task: RefCell::default(),
+            next_request: Cell::new(1),
+            time_outs: Cell::new(0),
+            hang_up: Cell::new(false),
+            trouble: RefCell::default(),
+            unwritten: Cell::new(false),
+            cut_off: Cell::new(true),
+        });
+        task::spawn(run(Rc::clone(&shared)));
+        Rc::new(Self { shared })
+    }
+}
+
+impl Node for RedisNode {
+    fn name(&self) -> &Arc<str> {
+        &self.shared.name
+    }
+
+    fn call(&self, op: Op, limit: Duration) -> Call {
+        let shared = Rc::clone(&self.shared);
+        let (answer, answered) = oneshot::channel();
+        let sent = Rc::new(Cell::new(false));
+        let number = shared.next_request.get();
+        shared.next_request.set(number + 1);
+        shared.push(Request { op, number, answer, sent: Rc::clone(&sent) });
+        let deadline = clock::now() + limit;
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                result = answered => {
+                    result.unwrap_or_else(|_| Err(shared.error(NodeErrorKind::Disconnected)))
+                }
+                () = shared.timers.sleep_until(deadline) => Err(shared.time_out(sent.get())),
+            }
+        })
+    }
+
+    fn is_written(&self) -> bool {
+        let queue = self.shared.queue.borrow();
+        !self.shared.unwritten.get() && queue.iter().all(Request::is_pointless)
+    }
+
+    fn is_cut_off_from_the_past(&self) -> bool {
+        self.shared.cut_off.get()
+    }
+}
+
+impl Shared {
+    fn push(&self, request: Request) {
+        self.queue.borrow_mut().push_back(request);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(task) = self.task.take() {
+            task.wake();
+        }
+    }
+
+    fn error(&self, kind: NodeErrorKind) -> NodeError {
+        NodeError::new(&self.name, kind)
+    }
+
+    /// A call ran into its time limit: two in a row, and the connection is given up.
+    fn time_out(&self, sent: bool) -> NodeError {
+        if !sent {
+            let trouble = self.trouble.borrow().clone();
+            return trouble.unwrap_or_else(|| self.error(NodeErrorKind::TimedOut));
+        }
+        self.time_outs.set(self.time_outs.get() + 1);
+        if self.time_outs.get() >= MOST_TIME_OUTS {
+            self.hang_up.set(true);
+            self.wake();
+        }
+        self.error(NodeErrorKind::TimedOut).maybe_applied()
+    }
+
+    /// Waits for an op that somebody wants.
+    async fn work(&self) {
+        std::future::poll_fn(|cx| {
+            let mut queue = self.queue.borrow_mut();
+            queue.retain(|request| !request.is_pointless());
+            if queue.is_empty() {
+                self.task.replace(Some(cx.waker().clone()));
+                Poll::Pending
+            } else {
+                Poll::Ready(())
+            }
+        })
+        .await;
+    }
+
+    fn fail_queue(&self, error: &NodeError) {
+        for request in self.queue.take() {
+            request.answer(Err(error.clone()));
+        }
+    }
+}
+
+/// The node's task: connects when there is work, and again when the connection ends.
+async fn run(shared: Rc<Shared>) {
+    let mut backoff = Backoff::new(LEAST_PAUSE, MOST_PAUSE);
+    let mut past = Past::default();
+    loop {
+        shared.work().await;
+        shared.hang_up.set(false);
+        shared.time_outs.set(0);
+        let (error, greeted) = match Connection::open(&shared, &past).await {
+            Ok(connection) => connection.serve(&mut past).await,
+            Err(error) => (error, false),
+        };
+        shared.unwritten.set(false);
+        event::node_lost(&error);
+        if greeted {
+            // What was not sent yet goes over the next connection.
+            backoff.reset();
+        } else {
+            shared.fail_queue(&error);
+            shared.trouble.replace(Some(error));
+        }
+        let pause = backoff.next_delay(random::jitter());
+        shared.timers.sleep_until(clock::now() + pause).await;
+    }
+}
+
+/// One time-out may be a slow script; two are a dead peer or a hung server.
+const MOST_TIME_OUTS: u32 = 2;
+
+/// A server that restarts is back within milliseconds, and a holder wants it soon.
+const LEAST_PAUSE: Duration = Duration::from_millis(5);
+
+/// Four connection attempts a second do no harm, and a shorter outage is over sooner.
+const MOST_PAUSE: Duration = Duration::from_millis(250);

@@ -1,0 +1,96 @@
+//! The socket under a connection.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use rustix::net::sockopt;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpStream, UnixStream, lookup_host},
+};
+
+use crate::address::Place;
+
+/// A connected socket, read and written without blocking.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    /// Connects to the first of the host's addresses that accepts.
+    pub(super) async fn connect(place: &Place) -> io::Result<Self> {
+        match place {
+            Place::Unix(path) => Ok(Self::Unix(UnixStream::connect(path).await?)),
+            Place::Tcp { host, port } => {
+                let mut last = io::Error::other("the host name has no address");
+                for address in lookup_host((host.as_str(), *port)).await? {
+                    match TcpStream::connect(address).await {
+                        Ok(stream) => {
+                            stream.set_nodelay(true)?;
+                            notice_silence(&stream)?;
+                            return Ok(Self::Tcp(stream));
+                        }
+                        Err(error) => last = error,
+                    }
+                }
+                Err(last)
+            }
+        }
+    }
+
+    pub(super) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+
+    pub(super) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    /// Closes at once and throws away what is still to be sent.
+    pub(super) fn abort(self) {
+        if let Self::Tcp(stream) = &self {
+            // Best effort: without it unsent commands may still arrive, and are undone later.
+            _ = sockopt::set_socket_linger(stream, Some(Duration::ZERO));
+        }
+    }
+}
+
+/// A peer that vanished (power loss, NAT) is noticed after this long without an acknowledgement.
+const SILENCE: Duration = Duration::from_secs(10);
+
+#[cfg(target_os = "linux")]
+fn notice_silence(stream: &TcpStream) -> io::Result<()> {
+    let ms = u32::try_from(SILENCE.as_millis()).unwrap_or(u32::MAX);
+    sockopt::set_tcp_user_timeout(stream, ms)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, SILENCE)?;
+    sockopt::set_tcp_keepintvl(stream, SILENCE / 3)?;
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn notice_silence(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, SILENCE)?;
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! What the network does to what is on the way.
+
+use std::time::Duration;
+
+/// What the network does.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    pub(super) request_delay: Duration,
+    pub(super) reply_delay: Duration,
+    pub(super) black_hole: bool,
+    pub(super) refuse: bool,
+    pub(super) split: bool,
+    pub(super) dropping: Dropping,
+}
+
+/// What becomes of replies.
+#[derive(Debug, Default)]
+pub(super) enum Dropping {
+    #[default]
+    None,
+    All,
+    Next {
+        left: usize,
+        cut: bool,
+    },
+}
+
+/// Which way something goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    Request,
+    Reply,
+}
+
+/// What is on the way.
+#[derive(Debug)]
+pub(super) enum Chunk {
+    Bytes(Vec<u8>),
+    End,
+}
+
+/// What to do next with a chunk that is due.
+pub(super) enum Fate {
+    Forward,
+    Swallow,
+    SwallowAndCut,
+}
+
+impl Rules {
+    /// How much later things arrive.
+    pub(super) fn delay(&self, direction: Direction) -> Duration {
+        match direction {
+            Direction::Request => self.request_delay,
+            Direction::Reply => self.reply_delay,
+        }
+    }
+
+    /// Decides on a chunk that is due, and counts it.
+    pub(super) fn fate(&mut self, direction: Direction, chunk: &Chunk) -> Fate {
+        let Chunk::Bytes(bytes) = chunk else { return Fate::Forward };
+        if direction == Direction::Request {
+            return Fate::Forward;
+        }
+        match &mut self.dropping {
+            Dropping::None => Fate::Forward,
+            Dropping::All => Fate::Swallow,
+            Dropping::Next { .. } if bytes.first() == Some(&b'>') => Fate::Forward,
+            Dropping::Next { left: 0, .. } => Fate::Forward,
+            Dropping::Next { left, cut } => {
+                *left -= 1;
+                if *left == 0 && *cut { Fate::SwallowAndCut } else { Fate::Swallow }
+            }
+        }
+    }
+}

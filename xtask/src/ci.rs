@@ -1,0 +1,68 @@
+//! `cargo xtask ci`: everything a change must pass.
+
+use std::time::{Duration, Instant};
+
+use crate::command::{Failure, cargo, run as run_command};
+use crate::{test, tidy};
+
+/// Runs the steps in order and stops at the first that fails.
+pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    let mut times = Vec::new();
+    let mut outcome = Ok(());
+    for (name, step) in STEPS {
+        println!("=== {name}");
+        let started = Instant::now();
+        outcome = step(args);
+        times.push((name, started.elapsed()));
+        if let Err(failure) = &mut outcome {
+            *failure = failure.within(name);
+            break;
+        }
+    }
+    println!("{}", table(&times, outcome.is_ok()));
+    outcome
+}
+
+type Step = fn(&[String]) -> Result<(), Failure>;
+
+const STEPS: [(&str, Step); 5] = [
+    ("fmt", |_| run_command(&mut cargo(&["fmt", "--all", "--", "--check"]))),
+    ("clippy", |_| {
+        let args = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        run_command(&mut cargo(&args))
+    }),
+    ("doc", |_| {
+        let args = ["doc", "--workspace", "--no-deps", "--document-private-items"];
+        run_command(cargo(&args).env("RUSTDOCFLAGS", "-Dwarnings"))
+    }),
+    ("tidy", |_| tidy::run()),
+    ("test", test::run),
+];
+
+fn table(times: &[(&str, Duration)], passed: bool) -> String {
+    let mut lines = vec![String::new()];
+    for (nth, (name, time)) in times.iter().enumerate() {
+        let failed = !passed && nth + 1 == times.len();
+        let mark = if failed { "  FAILED" } else { "" };
+        lines.push(format!("{name:<8}{:>8.1} s{mark}", time.as_secs_f64()));
+    }
+    let total: Duration = times.iter().map(|(_, time)| *time).sum();
+    lines.push(format!("{:<8}{:>8.1} s", "total", total.as_secs_f64()));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::table;
+
+    #[test]
+    fn the_table_names_the_step_that_failed() {
+        let times = [("fmt", Duration::from_millis(1250)), ("clippy", Duration::from_secs(61))];
+        let shown = table(&times, false);
+        let lines = ["", "fmt          1.2 s", "clippy      61.0 s  FAILED", "total       62.2 s"];
+        assert_eq!(shown.lines().collect::<Vec<_>>(), lines);
+        assert!(!table(&times, true).contains("FAILED"));
+    }
+}

@@ -1,0 +1,51 @@
+//! Developer tasks of tenure; `cargo xtask` lists them.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command talks to its user")]
+
+mod bench;
+mod ci;
+mod command;
+mod install;
+mod soak;
+mod test;
+mod tidy;
+
+use std::env;
+use std::process::ExitCode;
+
+use crate::command::Failure;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let (task, rest) = args.split_first().map_or(("", args.as_slice()), |(t, r)| (t.as_str(), r));
+    let outcome = match task {
+        "ci" => ci::run(rest),
+        "test" => test::run(rest),
+        "soak" => soak::run(rest),
+        "tidy" => tidy::run(),
+        "bench" => bench::run(rest),
+        "" | "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        other => Err(Failure::new(format!("no task is called {other:?}\n{USAGE}"))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+
+  ci                             everything a change must pass, in order, timed
+  test [--install] [-- ARGS]     the tests; ARGS go to `cargo test`
+  soak [--install] [-- ARGS]     the tests at their full size, optimized
+  tidy                           what compilers and lints do not check
+  bench [--install] NAME [ARGS]  a benchmark
+
+--install fetches the servers the tests need; so does the variable CI.";

@@ -1,0 +1,133 @@
+//! `cargo xtask tidy`: what compilers and lints do not check.
+//!
+//! Each check reads text, roughly: it knows no syntax but that of its own concern. A line of text
+//! that must break a rule of words, places or length says so with the marker below.
+
+mod crates;
+mod docs;
+mod floors;
+mod leftovers;
+mod paths;
+mod promises;
+mod size;
+mod words;
+
+use std::fmt;
+use std::fs;
+use std::process::Command;
+
+use crate::command::{Failure, root, run_quietly};
+
+/// Runs all checks over the files that are, or could be, in the repository.
+pub(crate) fn run() -> Result<(), Failure> {
+    let sources = sources()?;
+    let findings = check(&sources);
+    for finding in &findings {
+        println!("{finding}");
+    }
+    println!("tidy: {} files, {} findings", sources.len(), findings.len());
+    if findings.is_empty() { Ok(()) } else { Err(Failure::new("the house is not tidy")) }
+}
+
+fn check(sources: &[Source]) -> Vec<Finding> {
+    let one_file: [fn(&Source) -> Vec<Finding>; 10] = [
+        size::long_files,
+        size::long_lines,
+        size::long_functions,
+        words::banned,
+        leftovers::left_over,
+        paths::of_this_machine,
+        crates::wrong_way,
+        floors::upward,
+        docs::silent_about_cancellation,
+        docs::lua_without_header,
+    ];
+    let mut findings: Vec<Finding> =
+        sources.iter().flat_map(|source| one_file.iter().flat_map(|check| check(source))).collect();
+    findings.extend(promises::unproven(sources));
+    findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    findings
+}
+
+/// A text file.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// Relative to the root of the workspace.
+    path: String,
+    text: String,
+}
+
+impl Source {
+    fn is(&self, extensions: &[&str]) -> bool {
+        self.path.rsplit_once('.').is_some_and(|(_, ext)| extensions.contains(&ext))
+    }
+
+    /// Lines that are not excused, counted from 1.
+    fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        (1..).zip(self.text.lines()).filter(|(_, line)| !line.contains(MARKER))
+    }
+
+    fn finding(&self, line: usize, what: impl Into<String>) -> Finding {
+        Finding { path: self.path.clone(), line, what: what.into() }
+    }
+}
+
+/// Something to tidy up.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    path: String,
+    line: usize,
+    what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.what)
+    }
+}
+
+fn sources() -> Result<Vec<Source>, Failure> {
+    let mut git = Command::new("git");
+    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root());
+    let listed = run_quietly(&mut git)?;
+    let paths = listed.split_terminator('\0');
+    // What is no text, and what is listed but was removed, is passed over.
+    let read = |path: &str| fs::read_to_string(root().join(path)).ok();
+    Ok(paths.filter_map(|path| Some(Source { path: path.to_owned(), text: read(path)? })).collect())
+}
+
+/// Excuses the line it stands in.
+const MARKER: &str = "tidy: allow";
+
+#[cfg(test)]
+mod testing {
+    use super::{Finding, Source};
+
+    /// A file for a check to look at.
+    pub(super) fn source(path: &str, text: &str) -> Source {
+        Source { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    /// The lines in which something was found.
+    pub(super) fn lines(findings: &[Finding]) -> Vec<usize> {
+        findings.iter().map(|finding| finding.line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{lines, source};
+    use super::{MARKER, check};
+
+    #[test]
+    fn findings_come_in_order_and_the_marker_excuses_a_line() {
+        let long = "x".repeat(101);
+        let text = format!("//! Doc.\n// {long}\n// {long} {MARKER}\n// {long}\n");
+        let promise = source("SAFETY.md", "1. It holds: `proof`.\n");
+        let proof = source("tests/a.rs", "fn proof() {}\n");
+        let sources = [promise, source("b.rs", &text), proof, source("a.rs", &text)];
+        let findings = check(&sources);
+        assert_eq!(lines(&findings), [2, 4, 2, 4]);
+        assert_eq!(findings[0].to_string(), "a.rs:2: 104 columns, at most 100");
+    }
+}
