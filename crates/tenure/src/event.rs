@@ -62,7 +62,13 @@ pub(crate) fn release_unconfirmed(key: &LockKey, error: &NodeError) {
     tracing::warn!(%key, %error, "a release was not answered; it is repeated");
 }
 
-pub(crate) fn node_lost(error: &NodeError) {
+/// Loud the first time, quiet while the outage goes on.
+pub(crate) fn node_lost(error: &NodeError, is_news: bool) {
     let cause = std::error::Error::source(error).map(tracing::field::display);
-    tracing::info!(node = error.node(), %error, cause, "no connection to the server");
+    let node = error.node();
+    if is_news {
+        tracing::warn!(node, %error, cause, "the connection to the server is over");
+    } else {
+        tracing::debug!(node, %error, cause, "still no connection to the server");
+    }
 }

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::{
     command::{AcquireRequest, Acquired, Grant, How},
     lease::{Holding, LeaseCell},
-    state::{SHORTEST_LIMIT, State, command_limit},
+    state::{Acquiring, SHORTEST_LIMIT, State, command_limit},
 };
 use crate::{
     clock,
@@ -33,12 +33,13 @@ impl State {
         self: Rc<Self>,
         request: Box<AcquireRequest>,
         mut reply: oneshot::Sender<Result<Acquired, AcquireError>>,
+        _acquiring: Acquiring,
     ) {
-        let _acquiring = self.begin_acquiring();
         let result = tokio::select! {
             biased;
             result = self.until_settled(&request) => result,
             () = reply.closed() => return,
+            () = self.closing() => return,
         };
         // A caller that is gone gives the lease back: a holding releases when it is dropped.
         drop(reply.send(result));

@@ -64,9 +64,7 @@ impl LeaseCell {
 
     /// What is left of the validity by the local clock; `None` once the lease is lost.
     pub(crate) fn valid_for(&self) -> Option<Duration> {
-        let deadline = Timestamp::from_nanos(self.deadline.load(Ordering::Acquire));
-        let left = deadline.since(clock::now());
-        (!left.is_zero() && self.lost.get().is_none() && self.life.is_alive()).then_some(left)
+        self.loss().is_none().then(|| self.left()).filter(|left| !left.is_zero())
     }
 
     /// Why the lease is lost, or `None` while it is valid.
@@ -75,8 +73,12 @@ impl LeaseCell {
             Some(reason) => Some(reason.clone()),
             None if !self.life.is_alive() => Some(LossReason::EngineStopped),
             // The engine's timer may be late; the clock is not.
-            None => self.valid_for().is_none().then_some(LossReason::Expired),
+            None => self.left().is_zero().then_some(LossReason::Expired),
         }
+    }
+
+    fn left(&self) -> Duration {
+        Timestamp::from_nanos(self.deadline.load(Ordering::Acquire)).since(clock::now())
     }
 
     /// Waits until the engine says that the lease is lost.

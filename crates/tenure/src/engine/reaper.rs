@@ -12,7 +12,7 @@ use super::{
 use crate::{
     clock::{self, Timers},
     error::{NodeError, NodeErrorKind, ReleaseError},
-    event, random,
+    event, random, task,
 };
 
 /// Releases under way.
@@ -44,23 +44,27 @@ impl Reaper {
         self.jobs.get()
     }
 
-    fn begin(&self) -> impl Drop + use<'_> {
-        self.jobs.set(self.jobs.get() + 1);
-        Job(self)
-    }
-
     fn struggle(&self) -> impl Drop + use<'_> {
         self.struggling.set(self.struggling.get() + 1);
         Struggle(self)
     }
 }
 
-struct Job<'a>(&'a Reaper);
+/// One release under way: open from the moment it is wanted, before its task runs.
+struct Job(Rc<State>);
 
-impl Drop for Job<'_> {
+impl Job {
+    fn begin(state: &Rc<State>) -> Self {
+        state.reaper.jobs.set(state.reaper.jobs.get() + 1);
+        Self(Rc::clone(state))
+    }
+}
+
+impl Drop for Job {
     fn drop(&mut self) {
-        self.0.jobs.set(self.0.jobs.get() - 1);
-        self.0.answered.notify_waiters();
+        let reaper = &self.0.reaper;
+        reaper.jobs.set(reaper.jobs.get() - 1);
+        reaper.answered.notify_waiters();
     }
 }
 
@@ -87,9 +91,9 @@ impl State {
         let unwanted = Unwanted { key, token, until };
         // Queued now, behind the attempt's own request.
         let first = self.ask_release(&unwanted);
-        let state = Rc::clone(self);
-        crate::task::spawn(async move {
-            let _job = state.reaper.begin();
+        let job = Job::begin(self);
+        task::spawn(async move {
+            let state = &job.0;
             let first = first.await;
             if state.until_answered(&unwanted, first).await.is_err() {
                 return;
@@ -104,12 +108,11 @@ impl State {
     }
 
     /// Gives a lease back, tells the caller what came of it, and goes on until it is answered.
-    pub(super) async fn give_back(
-        self: Rc<Self>,
+    pub(super) fn give_back(
+        self: &Rc<Self>,
         entry: Entry,
         reply: Option<oneshot::Sender<Result<(), ReleaseError>>>,
     ) {
-        let _job = self.reaper.begin();
         let lost = entry.cell.loss();
         let held = clock::now().since(entry.granted);
         let unwanted = Unwanted {
@@ -119,25 +122,27 @@ impl State {
         };
         let class = entry.class.clone();
         entry.settle();
-        let first = self.ask_release(&unwanted).await;
-        let result = match &first {
-            Ok(release) => judge(release, lost),
-            Err(error) => {
-                event::release_unconfirmed(&unwanted.key, error);
-                Err(lost.map_or_else(
-                    || ReleaseError::Unconfirmed(error.clone()),
-                    ReleaseError::NotHeld,
-                ))
+        let first = self.ask_release(&unwanted);
+        let job = Job::begin(self);
+        task::spawn(async move {
+            let first = first.await;
+            let result = match &first {
+                Ok(release) => judge(release, lost),
+                Err(error) => {
+                    event::release_unconfirmed(&unwanted.key, error);
+                    let unconfirmed = || ReleaseError::Unconfirmed(error.clone());
+                    Err(lost.map_or_else(unconfirmed, ReleaseError::NotHeld))
+                }
+            };
+            if result.is_ok() {
+                event::released(&unwanted.key, &class, held);
             }
-        };
-        if result.is_ok() {
-            event::released(&unwanted.key, &class, held);
-        }
-        if let Some(reply) = reply {
-            // A caller that has stopped waiting is no error: the release went out.
-            _ = reply.send(result);
-        }
-        _ = self.until_answered(&unwanted, first).await;
+            if let Some(reply) = reply {
+                // A caller that has stopped waiting is no error: the release went out.
+                _ = reply.send(result);
+            }
+            _ = job.0.until_answered(&unwanted, first).await;
+        });
     }
 
     /// Repeats a release that was not answered, until it is, its key has ended, or the server says

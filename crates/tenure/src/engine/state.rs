@@ -3,7 +3,7 @@
 use std::{cell::Cell, io, rc::Rc, sync::Arc, time::Duration};
 
 use tenure_core::Ttl;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{Command, EXIT_FLUSH, Life, lease::LeaseId, reaper::Reaper, renewal::Leases};
 use crate::{
@@ -25,6 +25,8 @@ pub(super) struct State {
     pub(super) life: Arc<Life>,
     /// Acquisitions under way.
     acquiring: Cell<usize>,
+    /// The client is being closed: acquisitions undo themselves.
+    closing: watch::Sender<bool>,
     next_lease: Cell<u64>,
 }
 
@@ -45,6 +47,7 @@ impl State {
             inbox,
             life: Arc::clone(life),
             acquiring: Cell::new(0),
+            closing: watch::Sender::new(false),
             next_lease: Cell::new(0),
         }))
     }
@@ -66,6 +69,7 @@ impl State {
                     return;
                 }
                 Command::Close { reply } => {
+                    self.cancel_acquisitions().await;
                     let unanswered = self.reaper.answers(&self.timers).await;
                     self.leases.clear();
                     // The caller may have stopped waiting.
@@ -80,7 +84,8 @@ impl State {
     fn handle(self: &Rc<Self>, command: Command) {
         match command {
             Command::Acquire { request, reply } => {
-                task::spawn(Rc::clone(self).acquire(request, reply));
+                let acquiring = self.begin_acquiring();
+                task::spawn(Rc::clone(self).acquire(request, reply, acquiring));
             }
             Command::Extend { lease, ttl, reply } => {
                 task::spawn(Rc::clone(self).extend(lease, ttl, reply));
@@ -113,7 +118,7 @@ impl State {
     ) {
         // A lease that is not in the table was settled by an earlier command.
         if let Some(entry) = self.leases.remove(lease) {
-            task::spawn(Rc::clone(self).give_back(entry, reply));
+            self.give_back(entry, reply);
         }
     }
 
@@ -138,6 +143,20 @@ impl State {
         }
     }
 
+    /// Has every acquisition under way undo itself; its caller learns that the engine stops.
+    async fn cancel_acquisitions(&self) {
+        self.closing.send_replace(true);
+        while self.acquiring.get() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Resolves when the client is being closed.
+    pub(super) async fn closing(&self) {
+        // The sender lives as long as this.
+        _ = self.closing.subscribe().wait_for(|closing| *closing).await;
+    }
+
     pub(super) fn fresh_lease(&self) -> LeaseId {
         let id = self.next_lease.get();
         self.next_lease.set(id + 1);
@@ -145,13 +164,14 @@ impl State {
     }
 
     /// Counts an acquisition for as long as the result lives.
-    pub(super) fn begin_acquiring(self: &Rc<Self>) -> impl Drop + use<> {
+    fn begin_acquiring(self: &Rc<Self>) -> Acquiring {
         self.acquiring.set(self.acquiring.get() + 1);
         Acquiring(Rc::clone(self))
     }
 }
 
-struct Acquiring(Rc<State>);
+/// One acquisition under way.
+pub(super) struct Acquiring(Rc<State>);
 
 impl Drop for Acquiring {
     fn drop(&mut self) {

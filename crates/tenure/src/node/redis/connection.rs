@@ -77,7 +77,17 @@ impl Connection {
     ///
     /// Returns why it ended, and whether the server had greeted us.
     pub(super) async fn serve(mut self, past: &mut Past) -> (NodeError, bool) {
-        let error = poll_fn(|cx| self.poll_end(cx, past)).await;
+        let limit = self.shared.timers.sleep_until(clock::now() + CONNECT_LIMIT);
+        let silent = self.shared.error(NodeErrorKind::TimedOut);
+        let greeted = tokio::select! {
+            biased;
+            greeted = poll_fn(|cx| self.poll_greeted(cx, past)) => greeted,
+            () = limit => Err(silent),
+        };
+        let error = match greeted {
+            Ok(()) => poll_fn(|cx| self.poll_end(cx, past)).await,
+            Err(error) => error,
+        };
         if !self.in_flight.is_empty() {
             past.add(self.greeting.peer());
             self.shared.cut_off.set(false);
@@ -88,6 +98,19 @@ impl Connection {
         let greeted = self.greeting.is_over();
         self.stream.abort();
         (error, greeted)
+    }
+
+    /// Ready when the server has answered the first commands, or the connection is over.
+    fn poll_greeted(
+        &mut self,
+        cx: &mut Context<'_>,
+        past: &mut Past,
+    ) -> Poll<Result<(), NodeError>> {
+        match self.poll_end(cx, past) {
+            Poll::Ready(error) => Poll::Ready(Err(error)),
+            Poll::Pending if self.greeting.is_over() => Poll::Ready(Ok(())),
+            Poll::Pending => Poll::Pending,
+        }
     }
 
     /// Moves bytes both ways until the socket has no more for now; ready when it is over.
@@ -250,7 +273,8 @@ impl Connection {
     }
 }
 
-/// Enough for a server in another continent and one lost packet, TLS included.
+/// Enough for a server in another continent and one lost packet, TLS included; once for the
+/// connection, and once for the answers to its first commands.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 
 /// A reply to a full batch of renewals fits.

@@ -199,7 +199,7 @@ async fn run(shared: Rc<Shared>) {
             Err(error) => (error, false),
         };
         shared.unwritten.set(false);
-        event::node_lost(&error);
+        event::node_lost(&error, shared.trouble.borrow().is_none());
         if greeted {
             // What was not sent yet goes over the next connection.
             backoff.reset();
