@@ -20,7 +20,7 @@ pub(crate) fn prepare(options: Options) -> Result<(), Failure> {
     })
 }
 
-/// Runs `cargo test` over the workspace, or the packages it is asked for, with more arguments and variables.
+/// Runs `cargo test` over the workspace, or over the packages that the arguments name.
 pub(crate) fn run_tests(
     flags: &[&str],
     rest: &[String],

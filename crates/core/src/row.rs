@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    FenceFault, FencingToken, Held, Holder, Inspection, Release, RenewalAnswer, Reply, Token, Ttl,
-    TtlLeft, fence_ttl, next_number,
+    FenceFault, FencingToken, Held, Holder, Inspection, Op, Release, Renewal, RenewalAnswer, Reply,
+    Token, Ttl, TtlLeft, fence_ttl, next_number,
 };
 
 /// A node's two clocks, as they stand during one op.
@@ -67,9 +67,42 @@ impl Row {
         self.lock.is_none() && self.fence.is_none()
     }
 
-    /// Grants the lock if it is free; raises the TTL, never lowers it, if the token holds it.
-    pub fn acquire(&mut self, at: NodeTime, token: &Token, ttl: Ttl) -> Reply {
+    /// Carries out one op on this key. Which key it is is the caller's business.
+    pub fn apply(&mut self, at: NodeTime, op: &Op) -> Reply {
         self.expire(at);
+        match op {
+            Op::Acquire { token, ttl, .. } => self.acquire(at, token, *ttl),
+            Op::Resume { token, ttl, .. } => self.resume(at, token, *ttl),
+            Op::Steal { token, ttl, .. } => self.grant(at, token, *ttl),
+            Op::Release { token, .. } => Reply::Released(self.release(token)),
+            Op::ForceRelease { .. } => Reply::Released(self.force_release()),
+            Op::Inspect { .. } => Reply::Inspected(self.inspect(at)),
+            Op::Renew(leases) => {
+                Reply::Renewed(leases.iter().map(|lease| self.renew(at, lease)).collect())
+            }
+        }
+    }
+
+    /// Raises the TTL, never lowers it, if the token holds the lock. Never creates a key.
+    pub fn renew(&mut self, at: NodeTime, lease: &Renewal) -> RenewalAnswer {
+        self.expire(at);
+        match &self.lock {
+            None => RenewalAnswer::Gone,
+            Some(stored) if holds(stored, &lease.token) => {
+                raise(self.lock.as_mut(), at, lease.ttl.as_millis());
+                // Half of its life is soon enough, and saves most renewals the write.
+                let fence_ttl = fence_ttl(lease.ttl);
+                if 2 * left(self.fence.as_ref(), at) < fence_ttl {
+                    raise(self.fence.as_mut(), at, fence_ttl);
+                }
+                RenewalAnswer::Renewed
+            }
+            Some(stored) => RenewalAnswer::Other(holder(stored)),
+        }
+    }
+
+    /// Grants the lock if it is free; raises the TTL, never lowers it, if the token holds it.
+    fn acquire(&mut self, at: NodeTime, token: &Token, ttl: Ttl) -> Reply {
         match &self.lock {
             None => self.grant(at, token, ttl),
             Some(stored) if holds(stored, token) => match self.last_number() {
@@ -94,54 +127,24 @@ impl Row {
     }
 
     /// Raises the TTL, never lowers it, if the token holds the lock. Never creates a key.
-    pub fn resume(&mut self, at: NodeTime, token: &Token, ttl: Ttl) -> Reply {
-        self.expire(at);
+    fn resume(&mut self, at: NodeTime, token: &Token, ttl: Ttl) -> Reply {
         if self.lock.is_some() { self.acquire(at, token, ttl) } else { Reply::Free }
     }
 
-    /// Grants the lock whoever holds it.
-    pub fn steal(&mut self, at: NodeTime, token: &Token, ttl: Ttl) -> Reply {
-        self.expire(at);
-        self.grant(at, token, ttl)
-    }
-
-    /// Raises the TTL, never lowers it, if the token holds the lock. Never creates a key.
-    pub fn renew(&mut self, at: NodeTime, token: &Token, ttl: Ttl) -> RenewalAnswer {
-        self.expire(at);
-        match &self.lock {
-            None => RenewalAnswer::Gone,
-            Some(stored) if holds(stored, token) => {
-                raise(self.lock.as_mut(), at, ttl.as_millis());
-                // Half of its life is soon enough, and saves most renewals the write.
-                if 2 * left(self.fence.as_ref(), at) < fence_ttl(ttl) {
-                    raise(self.fence.as_mut(), at, fence_ttl(ttl));
-                }
-                RenewalAnswer::Renewed
-            }
-            Some(stored) => RenewalAnswer::Other(holder(stored)),
-        }
-    }
-
     /// Deletes the key if the token holds it.
-    pub fn release(&mut self, at: NodeTime, token: &Token) -> Release {
-        self.expire(at);
+    fn release(&mut self, token: &Token) -> Release {
         match &self.lock {
-            None => Release::Free,
-            Some(stored) if holds(stored, token) => self.force_release(at),
-            Some(stored) => Release::Other(holder(stored)),
+            Some(stored) if !holds(stored, token) => Release::Other(holder(stored)),
+            _ => self.force_release(),
         }
     }
 
     /// Deletes the key whoever holds it.
-    pub fn force_release(&mut self, at: NodeTime) -> Release {
-        self.expire(at);
+    fn force_release(&mut self) -> Release {
         self.lock.take().map_or(Release::Free, |stored| Release::Released(holder(&stored)))
     }
 
-    /// Reads what stands at both keys.
-    #[must_use]
-    pub fn inspect(&mut self, at: NodeTime) -> Inspection {
-        self.expire(at);
+    fn inspect(&self, at: NodeTime) -> Inspection {
         Inspection {
             held: self.lock.as_ref().map(|stored| held(stored, at)),
             last_number: self.last_number().ok().flatten(),

@@ -17,20 +17,18 @@ impl Table {
     pub fn apply(&mut self, at: NodeTime, op: &Op) -> Reply {
         self.sweep_if_grown(at);
         match op {
-            Op::Acquire { key, token, ttl } => self.row(key, |row| row.acquire(at, token, *ttl)),
-            Op::Resume { key, token, ttl } => self.row(key, |row| row.resume(at, token, *ttl)),
-            Op::Steal { key, token, ttl } => self.row(key, |row| row.steal(at, token, *ttl)),
-            Op::Release { key, token } => {
-                Reply::Released(self.row(key, |row| row.release(at, token)))
-            }
-            Op::ForceRelease { key } => Reply::Released(self.row(key, |row| row.force_release(at))),
-            Op::Inspect { key } => Reply::Inspected(self.row(key, |row| row.inspect(at))),
             Op::Renew(leases) => Reply::Renewed(
                 leases
                     .iter()
-                    .map(|lease| self.row(&lease.key, |row| row.renew(at, &lease.token, lease.ttl)))
+                    .map(|lease| self.row(&lease.key, |row| row.renew(at, lease)))
                     .collect(),
             ),
+            Op::Acquire { key, .. }
+            | Op::Resume { key, .. }
+            | Op::Steal { key, .. }
+            | Op::Release { key, .. }
+            | Op::ForceRelease { key }
+            | Op::Inspect { key } => self.row(key, |row| row.apply(at, op)),
         }
     }
 

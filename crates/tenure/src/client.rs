@@ -54,7 +54,7 @@ impl Client {
     /// (`:tenure:fence` and the like); a bad key is refused by the lock's first call.
     #[must_use]
     pub fn lock(&self, key: impl AsRef<[u8]>) -> Lock {
-        Lock::new(self.clone(), key.as_ref())
+        Lock::new(self.engine.clone(), self.label.clone(), key.as_ref())
     }
 
     /// Waits for the answers to all releases, at most 2 s, and stops the engine.
@@ -74,14 +74,6 @@ impl Client {
             Some(0) | None => Ok(()),
             Some(unanswered) => Err(CloseError { unanswered }),
         }
-    }
-
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    pub(crate) fn label(&self) -> &HolderLabel {
-        &self.label
     }
 }
 

@@ -10,7 +10,7 @@
 --         check and a SET another client could take the lock, and a crash between a SET and an
 --         EXPIRE would leave it held for ever. The wait queue's turn comes before the grant.
 local request, token, ttl, fence_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-if not (tonumber(ttl) and tonumber(ttl) > 0) then return redis.error_reply('ERR bad TTL') end
+if not is_ttl(ttl) then return redis.error_reply('ERR bad TTL') end
 local value, other = read(K)
 if other then return {request, 'type', other, redis.call('PTTL', K)} end
 if value == token then return keep(request, token, ttl, fence_ttl) end

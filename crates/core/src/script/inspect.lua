@@ -11,5 +11,5 @@ local number = last_number()
 number = number and string.format('%.0f', number) or ''
 local value, other = read(K)
 if other then return {request, number, 'type', other, redis.call('PTTL', K)} end
-if not value then return {request, number, 'free'} end
+if not value then return not_primary() or {request, number, 'free'} end
 return {request, number, 'held', value, redis.call('PTTL', K)}

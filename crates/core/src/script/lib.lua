@@ -8,6 +8,11 @@ local function read(key)
   return redis.call('GET', key) -- any other refusal: raise it as the server says it
 end
 
+-- Whether a TTL is a positive integer. PEXPIRE with none above zero would delete the key.
+local function is_ttl(ttl)
+  return string.match(ttl, '^[1-9]%d*$') ~= nil
+end
+
 -- An error reply when this server is no primary, else false. A replica, or a primary that was made
 -- one, runs a script whose condition is false without a word; it must not say that a lock is free.
 local function not_primary()

@@ -37,13 +37,13 @@ macro_rules! script {
     };
 }
 
-static ACQUIRE: Script = script!("acquire", "6b3b743b400ca81b4635c57470ad919b932cb1d4");
-static RESUME: Script = script!("resume", "7443550fc4bd0c2a06d4a3b4cc5be0775de15535");
-static STEAL: Script = script!("steal", "ebdd0b8b13cf729428a9cf8fc0feb23101cf0e41");
-static RELEASE: Script = script!("release", "40b7c317d70a76fce2558d3290c1d3eb953038d5");
-static FORCE_RELEASE: Script = script!("force_release", "aa60adc4132ff0a7b9516515e9070b902317f3bb");
-static INSPECT: Script = script!("inspect", "1b1565e6954ac3ae5546f7a885b7b88f42b6f6d2");
-static RENEW: Script = script!("renew", "22f1fa72250d04b7e639035c703212258c0004ee");
+static ACQUIRE: Script = script!("acquire", "9d800e803958ce0dd0c4234d06747fb24967be8e");
+static RESUME: Script = script!("resume", "8fddf6ea26b0f4c34be090c0b0e14d6225567695");
+static STEAL: Script = script!("steal", "7f61424cfd7e507d6fcc7fdab9a561c05053199d");
+static RELEASE: Script = script!("release", "b56624c11d20a3acaa699090caeac5434c9b8d12");
+static FORCE_RELEASE: Script = script!("force_release", "dd55e9de6d88e885fcf4ff9fd574071ca67cb350");
+static INSPECT: Script = script!("inspect", "98a25cdeb01aeccac7b58b1c5fbb43869b9f06cf");
+static RENEW: Script = script!("renew", "938bb5e1dd68c2010b2934edf9ded8df8c007a8d");
 
 /// Every script, for tests and for those who audit them.
 pub static ALL: [&Script; 7] =

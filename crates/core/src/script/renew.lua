@@ -8,7 +8,7 @@
 --         could take the lock, and its TTL would be raised. PEXPIRE and not SET: a server that is
 --         out of memory refuses SET, and holders must keep their locks exactly then.
 local function renew(lock, fence, token, ttl, fence_ttl)
-  if not (tonumber(ttl) and tonumber(ttl) > 0) then return {'error', 'ERR bad TTL'} end
+  if not is_ttl(ttl) then return {'error', 'ERR bad TTL'} end
   local value = redis.pcall('GET', lock)
   if type(value) == 'table' then
     if string.sub(value.err, 1, 9) ~= 'WRONGTYPE' then return {'error', value.err} end
@@ -18,7 +18,7 @@ local function renew(lock, fence, token, ttl, fence_ttl)
   if value ~= token then return {'held', value} end
   if redis.call('PTTL', lock) < tonumber(ttl) then redis.call('PEXPIRE', lock, ttl) end
   local left = redis.pcall('PTTL', fence)
-  if type(left) == 'number' and left < tonumber(fence_ttl) / 2 then
+  if type(left) == 'number' and 2 * left < tonumber(fence_ttl) then
     redis.pcall('PEXPIRE', fence, fence_ttl)
   end
   return {'renewed'}
@@ -31,6 +31,4 @@ for i = 1, #KEYS / 2 do
   all = all and reply[1] == 'renewed'
   replies[i + 1] = reply
 end
-if all then return replies end
-local refusal = not_primary()
-return refusal or replies
+return not all and not_primary() or replies

@@ -10,7 +10,7 @@
 -- Atomic  because the number must be that of the lease whose TTL is raised. Unlike acquire it never
 --         creates a key: a lease that has ended is not taken again as if it had never ended.
 local request, token, ttl, fence_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-if not (tonumber(ttl) and tonumber(ttl) > 0) then return redis.error_reply('ERR bad TTL') end
+if not is_ttl(ttl) then return redis.error_reply('ERR bad TTL') end
 local value, other = read(K)
 if value == token then return keep(request, token, ttl, fence_ttl) end
 local refusal = not_primary()

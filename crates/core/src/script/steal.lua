@@ -7,7 +7,7 @@
 -- Atomic  because the number and the value with its TTL must be one step; SET replaces a value of
 --         any type.
 local request, token, ttl, fence_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-if not (tonumber(ttl) and tonumber(ttl) > 0) then return redis.error_reply('ERR bad TTL') end
+if not is_ttl(ttl) then return redis.error_reply('ERR bad TTL') end
 local number, fault = grant(token, ttl, fence_ttl)
 if fault then return {request, 'fault', fault} end
 return {request, 'granted', number}

@@ -26,14 +26,14 @@ impl Model {
     /// Carries out an op.
     pub(crate) fn ask(&mut self, at: NodeTime, op: &Op) -> Reply {
         let reply = match op {
-            Op::Acquire { key, token, ttl } => self.row(key).acquire(at, token, *ttl),
-            Op::Resume { key, token, ttl } => self.row(key).resume(at, token, *ttl),
-            Op::Steal { key, token, ttl } => self.row(key).steal(at, token, *ttl),
-            Op::Release { key, token } => Reply::Released(self.row(key).release(at, token)),
-            Op::ForceRelease { key } => Reply::Released(self.row(key).force_release(at)),
-            Op::Inspect { key } => Reply::Inspected(self.row(key).inspect(at)),
+            Op::Acquire { key, .. }
+            | Op::Resume { key, .. }
+            | Op::Steal { key, .. }
+            | Op::Release { key, .. }
+            | Op::ForceRelease { key }
+            | Op::Inspect { key } => self.row(key).apply(at, op),
             Op::Renew(leases) => {
-                let renew = leases.iter().map(|l| self.row(&l.key).renew(at, &l.token, l.ttl));
+                let renew = leases.iter().map(|l| self.row(&l.key).renew(at, l));
                 Reply::Renewed(renew.collect())
             }
             other => panic!("the model has no {other:?}"),
@@ -101,7 +101,7 @@ impl Model {
             seen.extend([&row.lock, &row.fence].map(|stored| see(stored.as_ref(), at)));
             if let Some(table) = &mut self.table {
                 let inspect = Op::Inspect { key: lock.clone() };
-                assert_eq!(table.apply(at, &inspect), Reply::Inspected(row.inspect(at)));
+                assert_eq!(table.apply(at, &inspect), row.apply(at, &inspect));
             }
         }
         let size = seen.iter().filter(|seen| seen.kind != "none").count();

@@ -6,10 +6,9 @@ use tenure_core::{
     Attempt, FencingToken, Held, LockKey, Op, Outcome, Quorum, Reply, Token, Ttl, Vote, Wait,
     Waiting,
 };
-use tokio::sync::oneshot;
 
 use super::{
-    command::{AcquireRequest, Acquired, Grant, How},
+    command::{AcquireReply, AcquireRequest, Acquired, Grant, How},
     lease::{Holding, LeaseCell},
     state::{Acquiring, SHORTEST_LIMIT, State, command_limit},
 };
@@ -32,7 +31,7 @@ impl State {
     pub(super) async fn acquire(
         self: Rc<Self>,
         request: Box<AcquireRequest>,
-        mut reply: oneshot::Sender<Result<Acquired, AcquireError>>,
+        mut reply: AcquireReply,
         _acquiring: Acquiring,
     ) {
         let result = tokio::select! {

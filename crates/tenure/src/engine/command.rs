@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Acquire a lock.
-    Acquire { request: Box<AcquireRequest>, reply: oneshot::Sender<Result<Acquired, AcquireError>> },
+    Acquire { request: Box<AcquireRequest>, reply: AcquireReply },
     /// Raise a lease's TTL once.
     Extend { lease: LeaseId, ttl: Ttl, reply: oneshot::Sender<Result<(), ExtendError>> },
     /// Give a lease back; without a reply for a dropped guard.
@@ -31,6 +31,9 @@ pub(crate) enum Command {
     /// Write what is queued, then stop.
     Stop,
 }
+
+/// Where the outcome of an acquisition goes.
+pub(crate) type AcquireReply = oneshot::Sender<Result<Acquired, AcquireError>>;
 
 /// What to acquire, and how.
 #[derive(Debug)]

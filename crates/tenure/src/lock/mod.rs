@@ -4,32 +4,31 @@ mod settings;
 
 use std::time::Duration;
 
-use tenure_core::{Holder, Inspection, Op, Release, Reply, Token, Wait};
-use tokio::sync::oneshot;
+use tenure_core::{Holder, HolderLabel, Inspection, Op, Release, Reply, Token, Wait};
 
 pub use self::settings::Renewal;
 use self::settings::Settings;
 use crate::{
-    client::Client,
-    engine::{AcquireRequest, Acquired, Command, How},
+    engine::{Acquired, Command, Engine, How},
     error::{AcquireError, InspectError, NodeError, ReleaseError, RunError},
     guard::{Lease, LockGuard},
 };
 
 /// A named lock, and how it is to be taken: a cheap handle, not a holding.
 ///
-/// Made by [`Client::lock`]. A setting that cannot be used is kept, and returned by the first call
+/// Made by [`Client::lock`](crate::Client::lock). A setting that cannot be used is kept, and returned by the first call
 /// before anything is sent.
 #[derive(Clone, Debug)]
 pub struct Lock {
-    client: Client,
+    engine: Engine,
+    default_label: HolderLabel,
     settings: Settings,
 }
 
 /// Settings.
 impl Lock {
-    pub(crate) fn new(client: Client, key: &[u8]) -> Self {
-        Self { client, settings: Settings::new(key) }
+    pub(crate) fn new(engine: Engine, default_label: HolderLabel, key: &[u8]) -> Self {
+        Self { engine, default_label, settings: Settings::new(key) }
     }
 
     /// The lifetime of the key: how long others wait for a holder that died.
@@ -181,7 +180,7 @@ impl Lock {
     /// Takes up a lease again by its token, from [`LockGuard::detach`] or another process.
     ///
     /// The number stays the same and the TTL is raised, never lowered. `None` when the token holds
-    /// the lock no more: a lease that has ended is not taken again as if it had been held all along.
+    /// the lock no more: a lease that has ended is not taken again as if it had never ended.
     ///
     /// # Errors
     ///
@@ -256,10 +255,10 @@ impl Lock {
     }
 
     async fn ask(&self, how: How, wait: Wait) -> Result<Result<LockGuard, Missed>, AcquireError> {
-        let label = self.client.label();
-        let request = self.settings.request(how, wait, label).map_err(AcquireError::Config)?;
-        let command = |reply: oneshot::Sender<_>| command(request, reply);
-        let engine = self.client.engine();
+        let request = self.settings.request(how, wait, &self.default_label);
+        let request = request.map_err(AcquireError::Config)?;
+        let engine = &self.engine;
+        let command = |reply| Command::Acquire { request: Box::new(request), reply };
         match engine.ask(command).await.unwrap_or(Err(AcquireError::EngineStopped))? {
             Acquired::Yes(holding) => Ok(Ok(LockGuard::new(holding, engine.clone()))),
             Acquired::Held { held, waited } => {
@@ -270,7 +269,7 @@ impl Lock {
     }
 
     async fn ask_node(&self, op: Op) -> Result<Reply, InspectError> {
-        let answer = self.client.engine().ask(|reply| Command::Ask { op, reply }).await;
+        let answer = self.engine.ask(|reply| Command::Ask { op, reply }).await;
         let answer: Result<Reply, NodeError> = answer.ok_or(InspectError::EngineStopped)?;
         answer.map_err(InspectError::Unanswered)
     }
@@ -288,13 +287,6 @@ impl Missed {
         holder
             .map_or(AcquireError::EngineStopped, |holder| AcquireError::TimedOut { waited, holder })
     }
-}
-
-fn command(
-    request: AcquireRequest,
-    reply: oneshot::Sender<Result<Acquired, AcquireError>>,
-) -> Command {
-    Command::Acquire { request: Box::new(request), reply }
 }
 
 /// What a piece of work and the release after it come to.

@@ -71,18 +71,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if redis.call('PTTL', lock) < tonumber(ttl) then",
         "local p = redis.call('PTTL', lock) if p >= 0 and p < tonumber(ttl) then",
     ),
-    Mutant("renew lets the fence end", &["renew"], "left < tonumber(fence_ttl) / 2", "false"),
+    Mutant("renew lets the fence end", &["renew"], "2 * left < tonumber(fence_ttl)", "false"),
     Mutant(
         "renew raises the fence each time",
         &["renew"],
-        "left < tonumber(fence_ttl) / 2",
+        "2 * left < tonumber(fence_ttl)",
         "true",
     ),
     Mutant(
         "renew raises the fence at half",
         &["renew"],
-        "left < tonumber(fence_ttl) / 2",
-        "left <= tonumber(fence_ttl) / 2",
+        "2 * left < tonumber(fence_ttl)",
+        "2 * left <= tonumber(fence_ttl)",
     ),
     Mutant(
         "renew gives the fence the end of the lease",

@@ -175,9 +175,15 @@ fn a_replica_answers_nothing_that_may_be_out_of_date() {
         let mut node = Node::start(kind);
         // Nobody listens there: the server keeps what it has, and waits.
         assert!(node.cmd(&["REPLICAOF", "127.0.0.1", "1"]).is_ok());
-        for op in
-            [acquire(1_000), resume(1_000), steal(1_000), renew(1_000), release(), force_release()]
-        {
+        for op in [
+            acquire(1_000),
+            resume(1_000),
+            steal(1_000),
+            renew(1_000),
+            release(),
+            force_release(),
+            inspect(),
+        ] {
             let words = node.ask(&op).unwrap_err();
             assert!(words.contains("READONLY"), "{kind}: {op:?}: {words}");
         }
