@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     let (task, rest) = args.split_first().map_or(("", args.as_slice()), |(t, r)| (t.as_str(), r));
     let outcome = match task {
         "ci" => ci::run(rest),
+        "check" => ci::check(),
         "test" => test::run(rest),
         "soak" => soak::run(rest),
         "tidy" => tidy::run(),
@@ -43,6 +44,7 @@ const USAGE: &str = "\
 usage: cargo xtask TASK
 
   ci                             everything a change must pass, in order, timed
+  check                          the same but the tests
   test [--install] [-- ARGS]     the tests; ARGS go to `cargo test`
   soak [--install] [-- ARGS]     the tests at their full size, optimized
   tidy                           what compilers and lints do not check

@@ -83,6 +83,9 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, ConfigError> {
         let bad = |reason: String| ConfigError::Address { reason };
+        if text.matches("://").count() > 1 {
+            return Err(bad("several servers; this version locks on one".into()));
+        }
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(bad(format!("no `scheme://` at its start; {SCHEMES}")));
         };
@@ -244,6 +247,7 @@ mod tests {
             ("redis+unix://u:hunter2@run/x", "absolute path"),
             ("redis://h?password_file=/nonexistent/hunter3", "cannot be read"),
             ("", "no `scheme://`"),
+            ("redis://u:hunter2@a,redis://b", "several servers"),
         ] {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Holder, LockKey, LossReason};
+use tenure_core::{FencingToken, Holder, LockKey, LossReason};
 
 use crate::error::NodeError;
 
@@ -24,6 +24,16 @@ macro_rules! measure {
         #[cfg(feature = "metrics")]
         metrics::histogram!($name, "class" => $class.to_string()).record($span.as_secs_f64());
     };
+}
+
+/// The span of a call that acquires, on the caller's side.
+pub(crate) fn acquisition(key: &LockKey, class: &Class) -> tracing::Span {
+    tracing::debug_span!("acquire", %key, %class)
+}
+
+/// The span of the work that is run under a lock.
+pub(crate) fn work(key: &LockKey, number: FencingToken) -> tracing::Span {
+    tracing::debug_span!("work", %key, fencing_token = number.get())
 }
 
 pub(crate) fn acquired(key: &LockKey, class: &Class, waited: Duration) {

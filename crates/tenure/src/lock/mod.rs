@@ -5,19 +5,21 @@ mod settings;
 use std::time::Duration;
 
 use tenure_core::{Holder, HolderLabel, Inspection, Op, Release, Reply, Token, Wait};
+use tracing::Instrument as _;
 
 pub use self::settings::Renewal;
 use self::settings::Settings;
 use crate::{
     engine::{Acquired, Command, Engine, How},
     error::{AcquireError, InspectError, NodeError, ReleaseError, RunError},
+    event,
     guard::{Lease, LockGuard},
 };
 
 /// A named lock, and how it is to be taken: a cheap handle, not a holding.
 ///
-/// Made by [`Client::lock`](crate::Client::lock). A setting that cannot be used is kept, and returned by the first call
-/// before anything is sent.
+/// Made by [`Client::lock`](crate::Client::lock). A setting that cannot be used is kept, and
+/// returned by the first call before anything is sent.
 #[derive(Clone, Debug)]
 pub struct Lock {
     engine: Engine,
@@ -119,9 +121,10 @@ impl Lock {
         W: Future<Output = T>,
     {
         let guard = self.acquire().await.map_err(RunError::Acquire)?;
+        let work = work(guard.lease()).instrument(event::work(guard.key(), guard.fencing_token()));
         let ended = tokio::select! {
             biased;
-            output = work(guard.lease()) => Ok(output),
+            output = work => Ok(output),
             reason = guard.lost() => Err(reason),
         };
         match ended {
@@ -258,8 +261,14 @@ impl Lock {
         let request = self.settings.request(how, wait, &self.default_label);
         let request = request.map_err(AcquireError::Config)?;
         let engine = &self.engine;
+        let span = event::acquisition(&request.key, &request.class);
         let command = |reply| Command::Acquire { request: Box::new(request), reply };
-        match engine.ask(command).await.unwrap_or(Err(AcquireError::EngineStopped))? {
+        match engine
+            .ask(command)
+            .instrument(span)
+            .await
+            .unwrap_or(Err(AcquireError::EngineStopped))?
+        {
             Acquired::Yes(holding) => Ok(Ok(LockGuard::new(holding, engine.clone()))),
             Acquired::Held { held, waited } => {
                 Ok(Err(Missed { waited, holder: Some(held.holder) }))
