@@ -8,8 +8,8 @@ use crate::{FenceFault, FencingToken, Holder, LockKey, Token, Ttl};
 ///
 /// An op is sent with a request number, and a server's reply begins with it, so that a reply can
 /// never be taken for another's.
-#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "every node must carry out every op")]
 pub enum Op {
     /// Take the lock if it is free, or raise its TTL if this very token holds it.
     Acquire {

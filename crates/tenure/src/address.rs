@@ -11,6 +11,9 @@ use crate::error::ConfigError;
 pub(crate) enum Address {
     /// `memory://`, private to a client, or `memory://NAME`, shared in this process.
     Memory(Option<String>),
+    /// `local:`, or `file:///path`: the embedded store.
+    #[cfg(feature = "file")]
+    File(crate::node::Location),
     /// A Redis or Valkey server.
     Server(Arc<ServerAddress>),
 }
@@ -73,6 +76,8 @@ impl fmt::Display for Address {
         match self {
             Self::Memory(None) => f.write_str("memory"),
             Self::Memory(Some(name)) => write!(f, "memory {name}"),
+            #[cfg(feature = "file")]
+            Self::File(location) => location.fmt(f),
             Self::Server(server) => server.fmt(f),
         }
     }
@@ -86,10 +91,14 @@ impl FromStr for Address {
         if text.matches("://").count() > 1 {
             return Err(bad("several servers; this version locks on one".into()));
         }
+        if text == "local:" {
+            return own_store();
+        }
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(bad(format!("no `scheme://` at its start; {SCHEMES}")));
         };
         match scheme {
+            "file" => store_at(rest).map_err(bad),
             "memory" => Ok(Self::Memory((!rest.is_empty()).then(|| rest.to_owned()))),
             "redis" | "valkey" => server(rest, tcp).map(Self::server).map_err(bad),
             "redis+unix" | "valkey+unix" => server(rest, unix).map(Self::server).map_err(bad),
@@ -105,12 +114,38 @@ impl Address {
 }
 
 const SCHEMES: &str = "this version knows `redis://`, `valkey://`, `redis+unix://`, \
-                       `valkey+unix://` and `memory://`";
+                       `valkey+unix://`, `local:`, `file://` and `memory://`";
 
 const DEFAULT_PORT: u16 = 6379;
 
 /// Servers come with 16 databases and may be built with as many as an `int` counts.
 const MOST_DATABASE: u32 = i32::MAX.unsigned_abs();
+
+#[cfg(feature = "file")]
+fn own_store() -> Result<Address, ConfigError> {
+    Ok(Address::File(crate::node::Location::Own))
+}
+
+#[cfg(feature = "file")]
+fn store_at(path: &str) -> Result<Address, String> {
+    if !path.starts_with('/') {
+        return Err("the store needs an absolute path: `file:///var/lib/app/locks.db`".into());
+    }
+    Ok(Address::File(crate::node::Location::At(decode(path)?.into())))
+}
+
+#[cfg(not(feature = "file"))]
+fn own_store() -> Result<Address, ConfigError> {
+    Err(ConfigError::Address { reason: WITHOUT_STORE.into() })
+}
+
+#[cfg(not(feature = "file"))]
+fn store_at(_path: &str) -> Result<Address, String> {
+    Err(WITHOUT_STORE.into())
+}
+
+#[cfg(not(feature = "file"))]
+const WITHOUT_STORE: &str = "the embedded store needs the crate's feature `file`";
 
 /// Splits `[user[:password]@]place[?query]`, and has `read_place` read the place.
 ///

@@ -129,6 +129,8 @@ impl LockGuard {
     #[must_use = "without the token nobody can take the lease up again"]
     pub fn detach(mut self) -> Token {
         let lease = self.holding.disarm();
+        // At once: whoever is given the token may act before the engine has read the command.
+        self.holding.cell().lose(LossReason::Released);
         self.engine.send(Command::Detach { lease });
         self.token().clone()
     }

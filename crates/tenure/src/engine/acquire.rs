@@ -76,7 +76,10 @@ impl State {
                     }
                 }
             };
-            self.timers.sleep_until(next).await;
+            tokio::select! {
+                () = self.timers.sleep_until(next) => {}
+                () = self.node.freed() => {}
+            }
         }
     }
 

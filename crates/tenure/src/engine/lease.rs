@@ -97,7 +97,7 @@ impl LeaseCell {
     }
 
     /// The first reason stays.
-    pub(super) fn lose(&self, reason: LossReason) {
+    pub(crate) fn lose(&self, reason: LossReason) {
         // Already lost: the reason that was told first is kept.
         _ = self.lost.set(reason);
         self.told.notify_waiters();

@@ -31,9 +31,9 @@ pub enum NodeErrorKind {
     ReadOnly,
     /// It is still reading its data: LOADING.
     Loading,
-    /// It is busy with a script: BUSY.
+    /// It is busy with a script (BUSY), or others are busy with the store.
     Busy,
-    /// It has no memory left and evicts nothing: OOM.
+    /// It has no memory left and evicts nothing: OOM; or the store's disk is full.
     OutOfMemory,
     /// It cannot save, and therefore refuses writes: MISCONF.
     CannotSave,
@@ -47,6 +47,8 @@ pub enum NodeErrorKind {
     UnknownCommand,
     /// The key that tenure derives for the fencing counter holds something else.
     FenceUnusable,
+    /// The store's file cannot be trusted: another user's, on a network file system, corrupt.
+    UnfitStore,
     /// It does not speak RESP3, or a reply was not the answer to its request.
     Protocol,
     /// Any other error reply.
@@ -106,6 +108,7 @@ impl NodeError {
             | Kind::WrongNode
             | Kind::UnknownCommand
             | Kind::FenceUnusable
+            | Kind::UnfitStore
             | Kind::Protocol
             | Kind::Refused => false,
         }
@@ -123,14 +126,15 @@ impl fmt::Display for NodeError {
             Kind::NoPermission => "does not permit this user what a lock needs",
             Kind::ReadOnly => "is a read-only replica",
             Kind::Loading => "is still loading its data",
-            Kind::Busy => "is busy with a script",
-            Kind::OutOfMemory => "is out of memory",
+            Kind::Busy => "is busy",
+            Kind::OutOfMemory => "is full",
             Kind::CannotSave => "cannot save its data and refuses writes",
             Kind::NoReplicas => "has too few replicas and refuses writes",
             Kind::Down => "cannot serve now",
             Kind::WrongNode => "does not serve this key's slot",
             Kind::UnknownCommand => "does not know a command that a lock needs",
             Kind::FenceUnusable => "has something else than a counter at the fence key",
+            Kind::UnfitStore => "is not fit for a store of locks",
             Kind::Protocol => "answered out of step",
             Kind::Refused => "refused",
         };

@@ -9,7 +9,7 @@ use std::{
 
 use tenure_core::{Op, Table};
 
-use super::{Call, Node};
+use super::{Call, Freed, Node};
 use crate::clock;
 
 /// A table in memory: the reference model itself, behind a mutex.
@@ -42,6 +42,10 @@ impl Node for MemoryNode {
     fn call(&self, op: Op, _limit: Duration) -> Call {
         let reply = lock(&self.table).apply(clock::node_time(), &op);
         Box::pin(ready(Ok(reply)))
+    }
+
+    fn freed(&self) -> Freed {
+        Box::pin(std::future::pending())
     }
 
     fn is_written(&self) -> bool {

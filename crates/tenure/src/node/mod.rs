@@ -1,5 +1,7 @@
 //! Nodes: one server, or one store, that votes.
 
+#[cfg(feature = "file")]
+mod file;
 mod memory;
 mod redis;
 
@@ -7,10 +9,16 @@ use std::{fmt, future::Future, pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
 use tenure_core::{Op, Reply};
 
+#[cfg(feature = "file")]
+pub(crate) use file::Location;
+
 use crate::{address::Address, clock::Timers, error::NodeError};
 
 /// A node's answer to come.
 pub(crate) type Call = Pin<Box<dyn Future<Output = Result<Reply, NodeError>>>>;
+
+/// A hint to come that a lock may have become free.
+pub(crate) type Freed = Pin<Box<dyn Future<Output = ()>>>;
 
 /// One node, on the engine's thread.
 pub(crate) trait Node: fmt::Debug {
@@ -24,6 +32,9 @@ pub(crate) trait Node: fmt::Debug {
     /// or may yet be. A release is sent even when its call is dropped.
     fn call(&self, op: Op, limit: Duration) -> Call;
 
+    /// Resolves when a lock may have become free, or never where that is not noticed.
+    fn freed(&self) -> Freed;
+
     /// Whether everything queued has been handed to the operating system.
     fn is_written(&self) -> bool;
 
@@ -36,6 +47,10 @@ pub(crate) fn open(address: &Address, timers: &Rc<Timers>) -> Rc<dyn Node> {
     match address {
         Address::Memory(name) => {
             Rc::new(memory::MemoryNode::open(address.to_string(), name.as_deref()))
+        }
+        #[cfg(feature = "file")]
+        Address::File(location) => {
+            Rc::new(file::FileNode::open(address.to_string(), location.clone(), timers))
         }
         Address::Server(server) => redis::RedisNode::open(server, timers),
     }

@@ -19,7 +19,7 @@ use tenure_core::{Backoff, Op, Reply};
 use tokio::sync::oneshot;
 
 use self::{connection::Connection, greeting::Past};
-use super::{Call, Node};
+use super::{Call, Freed, Node};
 use crate::{
     address::ServerAddress,
     clock::{self, Timers},
@@ -122,6 +122,10 @@ impl Node for RedisNode {
                 () = shared.timers.sleep_until(deadline) => Err(shared.time_out(sent.get())),
             }
         })
+    }
+
+    fn freed(&self) -> Freed {
+        Box::pin(std::future::pending())
     }
 
     fn is_written(&self) -> bool {
