@@ -161,6 +161,10 @@ impl Lease {
     }
 
     fn lost_at(&self) -> Timestamp {
+        // The longest TTLs end after the last timestamp there is: those never run out.
+        if self.deadline == Timestamp::MAX {
+            return Timestamp::MAX;
+        }
         self.deadline.before(self.margin)
     }
 
@@ -256,6 +260,15 @@ mod tests {
         // The caller extends by hand.
         lease.handle_renewed(at(901), at(900), Ttl::new(ms(2_000)).unwrap());
         assert_eq!(lease.deadline(), at(900 + 1_978));
+    }
+
+    #[test]
+    fn the_longest_ttl_is_not_lost_at_once() {
+        for ttl in [Ttl::MAX_MS, 10_000 * 365 * 24 * 3_600_000, 500 * 365 * 24 * 3_600_000] {
+            let mut lease = Lease::new(at(5), settings(ttl));
+            lease.handle_time(at(1_000_000));
+            assert_eq!(lease.lost(), None, "{ttl} ms");
+        }
     }
 
     #[test]

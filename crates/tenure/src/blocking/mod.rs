@@ -152,6 +152,15 @@ impl Lock {
         Ok(block_on(self.0.resume(token))?.map(LockGuard))
     }
 
+    /// See [`crate::Lock::release`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn release(&self, token: &Token) -> Result<(), ReleaseError> {
+        block_on(self.0.release(token))
+    }
+
     /// See [`crate::Lock::steal`].
     ///
     /// # Errors

@@ -56,6 +56,10 @@ impl Life {
         self.alive.load(Ordering::Acquire) && self.is_ours()
     }
 
+    fn end(&self) {
+        self.alive.store(false, Ordering::Release);
+    }
+
     /// Whether this is the process that started the engine.
     pub(crate) fn is_ours(&self) -> bool {
         self.process == std::process::id()
@@ -135,7 +139,7 @@ struct End<'a> {
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
-        self.life.alive.store(false, Ordering::Release);
+        self.life.end();
     }
 }
 
@@ -150,7 +154,8 @@ impl Setup<'_> {
     fn run(self, ready: &std_mpsc::Sender<std::io::Result<()>>) {
         // The receiver waits for exactly one message, so sending cannot fail.
         let report = |result| _ = ready.send(result);
-        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = match builder.enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => return report(Err(error)),
         };
@@ -168,6 +173,9 @@ impl Setup<'_> {
                 Err(error) => report(Err(error)),
             }
         });
+        // Before the leases are dropped one after the other, so that no handle still says "held"
+        // when the first of them has told its loss.
+        self.life.end();
         drop(tasks);
         // A name look-up that hangs must not hold up the end.
         runtime.shutdown_background();

@@ -23,7 +23,7 @@ use crate::{
     clock,
     error::{ExtendError, NodeError, NodeErrorKind},
     event::{self, Class},
-    random, task,
+    node, random, task,
 };
 
 /// The leases that this client holds.
@@ -219,7 +219,13 @@ impl State {
                 }
                 Ok(answers) => {
                     for ((id, renewal), answer) in batch.iter().zip(answers) {
-                        self.leases.answer(*id, sent, renewal.ttl, &Ok(answer));
+                        let answer = match answer {
+                            RenewalAnswer::Refused(words) => {
+                                Err(node::refusal(self.node.name(), &words))
+                            }
+                            answer => Ok(answer),
+                        };
+                        self.leases.answer(*id, sent, renewal.ttl, &answer);
                     }
                 }
             }
@@ -239,8 +245,7 @@ impl State {
             self.ask_renewals(&[(id, renewal)]).await.map_err(ExtendError::Unconfirmed)?;
         match answers.pop() {
             Some(RenewalAnswer::Refused(words)) => {
-                let error = NodeError::new(self.node.name(), NodeErrorKind::Refused);
-                Err(ExtendError::Unconfirmed(error.with_source(words)))
+                Err(ExtendError::Unconfirmed(node::refusal(self.node.name(), &words)))
             }
             Some(answer) => {
                 self.leases.answer(id, sent, ttl, &Ok(answer));

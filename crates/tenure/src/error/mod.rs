@@ -94,6 +94,9 @@ pub enum ExtendError {
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
+    /// The key is bad. Nothing was sent.
+    #[error(transparent)]
+    Config(ConfigError),
     /// The lease was lost before the release, so work done under it may have overlapped another's.
     ///
     /// No key of ours remains; another's key was not touched.

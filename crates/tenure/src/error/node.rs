@@ -10,6 +10,7 @@ pub struct NodeError {
     node: Arc<str>,
     kind: NodeErrorKind,
     maybe_applied: bool,
+    out_of_step: bool,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -57,7 +58,13 @@ pub enum NodeErrorKind {
 
 impl NodeError {
     pub(crate) fn new(node: &Arc<str>, kind: NodeErrorKind) -> Self {
-        Self { node: Arc::clone(node), kind, maybe_applied: false, source: None }
+        Self {
+            node: Arc::clone(node),
+            kind,
+            maybe_applied: false,
+            out_of_step: false,
+            source: None,
+        }
     }
 
     pub(crate) fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -68,6 +75,13 @@ impl NodeError {
     /// Marks that the op was sent and may have been applied, or may yet be.
     pub(crate) fn maybe_applied(mut self) -> Self {
         self.maybe_applied = true;
+        self
+    }
+
+    /// Marks that a server which does speak RESP3 answered out of step. The next connection is in
+    /// step again.
+    pub(crate) fn out_of_step(mut self) -> Self {
+        self.out_of_step = true;
         self
     }
 
@@ -103,13 +117,13 @@ impl NodeError {
             | Kind::CannotSave
             | Kind::NoReplicas
             | Kind::Down => true,
+            Kind::Protocol => self.out_of_step,
             Kind::Denied
             | Kind::NoPermission
             | Kind::WrongNode
             | Kind::UnknownCommand
             | Kind::FenceUnusable
             | Kind::UnfitStore
-            | Kind::Protocol
             | Kind::Refused => false,
         }
     }

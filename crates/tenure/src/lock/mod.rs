@@ -4,7 +4,7 @@ mod settings;
 
 use std::time::Duration;
 
-use tenure_core::{Holder, HolderLabel, Inspection, Op, Release, Reply, Token, Wait};
+use tenure_core::{Holder, HolderLabel, Inspection, LossReason, Op, Release, Reply, Token, Wait};
 use tracing::Instrument as _;
 
 pub use self::settings::Renewal;
@@ -194,6 +194,31 @@ impl Lock {
     /// Cancel safe. Dropping the future may release the lease, if it was already taken up.
     pub async fn resume(&self, token: Token) -> Result<Option<LockGuard>, AcquireError> {
         Ok(self.ask(How::Resume(token), Wait::No).await?.ok())
+    }
+
+    /// Releases the lock if this token holds it: for a token of [`LockGuard::detach`], without
+    /// taking the lease up again.
+    ///
+    /// # Errors
+    ///
+    /// [`ReleaseError::NotHeld`] when the token holds the lock no more: `Taken` when another does,
+    /// `Gone` when nobody does. Another's key is never touched.
+    /// [`ReleaseError::Unconfirmed`] when the server could not tell; it is not repeated here.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future does not take the request back.
+    pub async fn release(&self, token: &Token) -> Result<(), ReleaseError> {
+        let key = self.settings.key().map_err(ReleaseError::Config)?;
+        let reply = self.ask_node(Op::Release { key, token: token.clone() }).await;
+        let reason = match reply {
+            Ok(Reply::Released(Release::Released(_))) => return Ok(()),
+            Ok(Reply::Released(Release::Other(holder))) => LossReason::Taken { holder },
+            Ok(Reply::Released(Release::Free)) => LossReason::Gone,
+            Err(InspectError::Unanswered(error)) => return Err(ReleaseError::Unconfirmed(error)),
+            _ => return Err(ReleaseError::EngineStopped),
+        };
+        Err(ReleaseError::NotHeld(reason))
     }
 
     /// Takes the lock whoever holds it. The holder notices at its next renewal at the latest, and

@@ -11,6 +11,7 @@ use tenure_core::{Op, Reply};
 
 #[cfg(feature = "file")]
 pub(crate) use file::Location;
+pub(crate) use redis::refusal;
 
 use crate::{address::Address, clock::Timers, error::NodeError};
 

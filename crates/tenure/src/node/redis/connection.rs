@@ -59,8 +59,7 @@ impl Connection {
         };
         let stream = stream.map_err(|error| unreachable.with_source(error))?;
         let mut out = BytesMut::new();
-        let greeting = Greeting::begin(&shared.name, &shared.address, past, &mut out)
-            .map_err(|error| shared.error(NodeErrorKind::Protocol).with_source(error))?;
+        let greeting = Greeting::begin(&shared.name, &shared.address, past, &mut out);
         Ok(Self {
             shared: Rc::clone(shared),
             stream,
@@ -120,10 +119,14 @@ impl Connection {
             if self.shared.hang_up.take() {
                 return Poll::Ready(self.shared.error(NodeErrorKind::TimedOut));
             }
-            let moved = self.take_requests().and_then(|()| {
-                let wrote = self.poll_flush(cx)?;
-                let read = self.poll_replies(cx, past)?;
-                Ok(wrote || read)
+            // First what has come: ops are not put on a connection that is known to be over.
+            let moved = self.poll_replies(cx, past).and_then(|read| {
+                self.take_requests();
+                match self.poll_flush(cx) {
+                    Ok(wrote) => Ok(read || wrote),
+                    // A server that has closed the connection may have said why.
+                    Err(error) => self.poll_replies(cx, past).and(Err(error)),
+                }
             });
             match moved {
                 Ok(true) => {}
@@ -134,21 +137,20 @@ impl Connection {
     }
 
     /// Writes what is queued, in order.
-    fn take_requests(&mut self) -> Result<(), NodeError> {
+    fn take_requests(&mut self) {
         if !self.greeting.lets_ops_through() {
-            return Ok(());
+            return;
         }
         let shared = Rc::clone(&self.shared);
         let mut queue = shared.queue.borrow_mut();
         for request in queue.drain(..).filter(|request| !request.is_pointless()) {
-            self.send(request)?;
+            self.send(request);
         }
-        Ok(())
     }
 
     /// Sends a script by its SHA-1, or in full the first time on this connection: a server that
     /// does not know it would answer out of order with the requests behind it.
-    fn send(&mut self, request: Request) -> Result<(), NodeError> {
+    fn send(&mut self, request: Request) {
         let Call { script, keys, args, .. } = Call::new(&request.op, request.number);
         let in_full = !self.sent_scripts.contains(&script.sha1);
         let count = keys.len().to_string();
@@ -161,10 +163,9 @@ impl Connection {
         }
         parts.push(count.as_bytes());
         parts.extend(keys.iter().chain(&args).map(Vec::as_slice));
-        resp::encode(&mut self.out, &parts).map_err(|error| self.protocol(error))?;
+        resp::encode(&mut self.out, &parts);
         request.sent.set(true);
         self.in_flight.push_back(InFlight { request, in_full });
-        Ok(())
     }
 
     /// Whether any byte was written. Records whether some are left.
@@ -184,14 +185,18 @@ impl Connection {
         Ok(wrote)
     }
 
-    /// Whether any byte was read. Hands out the replies that are complete.
+    /// Whether any byte was read. Hands out the replies that are complete, the last words of a
+    /// server that closed the connection too.
     fn poll_replies(&mut self, cx: &mut Context<'_>, past: &mut Past) -> Result<bool, NodeError> {
         let mut read = false;
-        while let Poll::Ready(count) = self.poll_read(cx) {
+        let mut end = None;
+        while end.is_none()
+            && let Poll::Ready(count) = self.poll_read(cx)
+        {
             match count {
-                Ok(0) => return Err(self.disconnected(io::ErrorKind::UnexpectedEof.into())),
+                Ok(0) => end = Some(io::ErrorKind::UnexpectedEof.into()),
                 Ok(_) => read = true,
-                Err(error) => return Err(self.disconnected(error)),
+                Err(error) => end = Some(error),
             }
         }
         while let Some(incoming) =
@@ -200,7 +205,7 @@ impl Connection {
             self.shared.time_outs.set(0);
             self.handle(incoming, past)?;
         }
-        Ok(read)
+        end.map_or(Ok(read), |error| Err(self.disconnected(error)))
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
@@ -269,7 +274,8 @@ impl Connection {
     }
 
     fn protocol(&self, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> NodeError {
-        self.shared.error(NodeErrorKind::Protocol).with_source(error)
+        let error = self.shared.error(NodeErrorKind::Protocol).with_source(error);
+        if self.greeting.is_over() { error.out_of_step() } else { error }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{NodeError, NodeErrorKind};
 
 /// An error reply as a [`NodeError`]. The op was not applied: a script's first write fails alike.
-pub(super) fn of_reply(node: &Arc<str>, words: &str) -> NodeError {
+pub(crate) fn of_reply(node: &Arc<str>, words: &str) -> NodeError {
     NodeError::new(node, kind(words)).with_source(shortened(words))
 }
 

@@ -35,9 +35,15 @@ impl Past {
     }
 
     /// The connections that a server of this run knows. Those of another run died with it.
-    fn take_of(&mut self, run: &str) -> Vec<i64> {
-        let known = std::mem::take(&mut self.known);
-        known.into_iter().filter(|peer| peer.run == run).map(|peer| peer.client).collect()
+    fn of(&mut self, run: &str) -> Vec<i64> {
+        self.known.retain(|peer| peer.run == run);
+        self.known.iter().map(|peer| peer.client).collect()
+    }
+
+    /// Takes the answer to a kill: only now is the connection dead, or known not to be ours to kill.
+    fn settle(&mut self, client: i64, is_dead: bool) {
+        self.known.retain(|peer| peer.client != client);
+        self.unknown |= !is_dead;
     }
 }
 
@@ -72,7 +78,8 @@ enum Step {
     Hello,
     Select,
     Info,
-    Kill,
+    /// Of the connection with this number.
+    Kill(i64),
 }
 
 impl Greeting {
@@ -86,25 +93,25 @@ impl Greeting {
         address: &Arc<ServerAddress>,
         past: &Past,
         out: &mut BytesMut,
-    ) -> Result<Self, resp::NotResp> {
+    ) -> Self {
         let mut hello: Vec<&[u8]> = vec![b"HELLO", b"3"];
         if let Some(password) = &address.password {
             let user = address.user.as_deref().unwrap_or("default");
             hello.extend([b"AUTH", user.as_bytes(), password.expose().as_bytes()]);
         }
         hello.extend([&b"SETNAME"[..], b"tenure"]);
-        resp::encode(out, &hello)?;
+        resp::encode(out, &hello);
         let mut expected = vec![Step::Hello];
         if address.database != 0 {
-            resp::encode(out, &[b"SELECT", address.database.to_string().as_bytes()])?;
+            resp::encode(out, &[b"SELECT", address.database.to_string().as_bytes()]);
             expected.push(Step::Select);
         }
-        resp::encode(out, &[b"INFO", b"server"])?;
+        resp::encode(out, &[b"INFO", b"server"]);
         expected.push(Step::Info);
         let eager = address.password.is_none() && address.database == 0 && past.is_clear();
         let cut_off = !past.unknown;
         let (name, address) = (Arc::clone(name), Arc::clone(address));
-        Ok(Self { name, address, expected, client: None, peer: None, cut_off, eager })
+        Self { name, address, expected, client: None, peer: None, cut_off, eager }
     }
 
     /// Whether ops may be written now.
@@ -142,10 +149,13 @@ impl Greeting {
             (Step::Hello, resp::Incoming::Map(fields)) => self.hello(&fields)?,
             (Step::Hello, _) => return Err(NodeError::new(&self.name, NodeErrorKind::Protocol)),
             (Step::Select, _) => {}
-            (Step::Info, reply) => self.info(&reply, past, out)?,
-            // Whatever the count: the client is gone now.
-            (Step::Kill, resp::Incoming::Reply(_)) => {}
-            (Step::Kill, _) => self.cut_off = false,
+            (Step::Info, reply) => self.info(&reply, past, out),
+            (Step::Kill(client), reply) => {
+                // Whatever the count: the client is gone now.
+                let is_dead = matches!(reply, resp::Incoming::Reply(_));
+                past.settle(client, is_dead);
+                self.cut_off &= is_dead;
+            }
         }
         Ok(())
     }
@@ -166,28 +176,17 @@ impl Greeting {
     /// Learns the run, and kills what is left of earlier connections to the same run.
     ///
     /// A client number means nothing in another run: killing it there would hit a stranger.
-    fn info(
-        &mut self,
-        reply: &resp::Incoming,
-        past: &mut Past,
-        out: &mut BytesMut,
-    ) -> Result<(), NodeError> {
+    fn info(&mut self, reply: &resp::Incoming, past: &mut Past, out: &mut BytesMut) {
         let Some(run) = run_id(reply) else {
             // Not permitted here, so nothing can be cut off.
             self.cut_off = past.is_clear();
-            return Ok(());
+            return;
         };
-        for client in past.take_of(&run) {
-            let kill =
-                [&b"CLIENT"[..], b"KILL", b"ID", client.to_string().as_bytes()].map(<[u8]>::to_vec);
-            let kill: Vec<&[u8]> = kill.iter().map(Vec::as_slice).collect();
-            let not_resp =
-                |error| NodeError::new(&self.name, NodeErrorKind::Protocol).with_source(error);
-            resp::encode(out, &kill).map_err(not_resp)?;
-            self.expected.push(Step::Kill);
+        for client in past.of(&run) {
+            resp::encode(out, &[b"CLIENT", b"KILL", b"ID", client.to_string().as_bytes()]);
+            self.expected.push(Step::Kill(client));
         }
         self.peer = self.client.map(|client| Peer { run, client });
-        Ok(())
     }
 }
 

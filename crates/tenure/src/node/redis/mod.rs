@@ -18,6 +18,7 @@ use std::{
 use tenure_core::{Backoff, Op, Reply};
 use tokio::sync::oneshot;
 
+pub(crate) use self::fault::of_reply as refusal;
 use self::{connection::Connection, greeting::Past};
 use super::{Call, Freed, Node};
 use crate::{
