@@ -40,7 +40,7 @@ impl Past {
         self.known.iter().map(|peer| peer.client).collect()
     }
 
-    /// Takes the answer to a kill: only now is the connection dead, or known not to be ours to kill.
+    /// Takes the answer to a kill: only now is the connection dead, or known not to be ours.
     fn settle(&mut self, client: i64, is_dead: bool) {
         self.known.retain(|peer| peer.client != client);
         self.unknown |= !is_dead;
