@@ -245,7 +245,7 @@ mod tests {
                 let password = server.password.as_ref().map(Secret::expose);
                 format!("{address} {:?} {password:?}", server.user)
             }
-            Address::Memory(_) => address.to_string(),
+            _ => address.to_string(),
         }
     }
 

@@ -120,6 +120,12 @@ impl Engine {
 /// handle is gone. A program that returns from `main` would otherwise leave its locks behind.
 impl Drop for Inner {
     fn drop(&mut self) {
+        if !self.life.is_ours() {
+            // In a forked child the inbox must not close: that would wake the copy of a runtime
+            // that has no thread, and may wait for a lock that nobody gives back.
+            std::mem::forget(self.inbox.clone());
+            return;
+        }
         if !self.life.is_alive() || std::thread::current().id() == self.thread {
             return;
         }

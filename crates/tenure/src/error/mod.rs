@@ -103,7 +103,7 @@ pub enum ReleaseError {
     #[error("the lock was not held any more: {0}")]
     NotHeld(LossReason),
     /// No server could tell. A key of ours may remain, at most for the TTL; the release is
-    /// repeated in the background until then.
+    /// repeated in the background until then, unless the server says that it never will take it.
     #[error("the servers did not confirm the release")]
     Unconfirmed(#[source] NodeError),
     /// The client was closed, its engine stopped, or this is a forked child.

@@ -1,3 +1,50 @@
-//! The library's tests against real servers, a network that misbehaves, and the table in memory.
+//! The library's tests: against real servers, a network that misbehaves, and the table in memory.
+//!
+//! - [`contract`]: the same cases for every store and both ways of calling.
+//! - [`wire`]: what servers see, and what other libraries may rely on.
+//! - [`seeds`], [`cases`], [`peers`]: what earlier locks got wrong, one test per finding.
+//! - [`faults`]: each thing that can break, broken on purpose.
+//! - [`api`]: what the types promise.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "the helpers of tests fail as the tests do"
+)]
+
+mod api;
+mod cases;
+mod contract;
 mod faults;
+mod peers;
+mod seeds;
+mod servers;
+mod wire;
+
+use std::time::Duration;
+
+use tenure::{AcquireError, NodeErrorKind};
+
+/// Generous: a wait that takes this long has failed.
+const LIMIT: Duration = Duration::from_secs(20);
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+/// Whether a wait ran out while another held the lock.
+///
+/// The last try of a wait has 50 ms to be answered. On a machine that is too busy for that, nobody
+/// can tell, and to say so is right, too.
+fn ran_out<T>(result: &Result<T, AcquireError>) -> bool {
+    match result {
+        Err(AcquireError::TimedOut { .. }) => true,
+        Err(AcquireError::NoQuorum(none)) => none.failed[0].kind() == NodeErrorKind::TimedOut,
+        _ => false,
+    }
+}

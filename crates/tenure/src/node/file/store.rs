@@ -16,10 +16,10 @@ use crate::{
 
 /// A table of rows in a file: the model itself, loaded and stored around each op.
 ///
-/// Nothing is synchronized to the disk, and nothing needs to be: leases do not outlive a boot, since
-/// their TTLs run on a clock that starts with it. A row of another boot gives its lease up and keeps
-/// its number, which is on the wall clock. A process that dies in the middle of a transaction leaves
-/// a journal, which the next one rolls back.
+/// Nothing is synchronized to the disk, and nothing needs to be: leases do not outlive a boot,
+/// since their TTLs run on a clock that starts with it. A row of another boot gives its lease up
+/// and keeps its number, which is on the wall clock. A process that dies in the middle of a
+/// transaction leaves a journal, which the next one rolls back.
 #[derive(Debug)]
 pub(super) struct Store {
     name: Arc<str>,

@@ -1,13 +1,14 @@
 //! The first commands of a connection: who we are, whom we talk to, and what must not arrive late.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::BytesMut;
-use tenure_core::script::Answer;
+use tenure_core::{Timestamp, script::Answer};
 
 use super::{fault, resp};
 use crate::{
     address::ServerAddress,
+    clock,
     error::{NodeError, NodeErrorKind},
 };
 
@@ -16,8 +17,9 @@ use crate::{
 pub(super) struct Past {
     /// Connections with unanswered commands, by what the server called them.
     known: Vec<Peer>,
-    /// A connection ended before the server had told its name.
-    unknown: bool,
+    /// Until when commands may arrive of connections that cannot be killed: the server had not told
+    /// their names, or does not permit it.
+    unknown_until: Timestamp,
 }
 
 impl Past {
@@ -25,13 +27,13 @@ impl Past {
     pub(super) fn add(&mut self, peer: Option<Peer>) {
         match peer {
             Some(peer) => self.known.push(peer),
-            None => self.unknown = true,
+            None => self.unknown_until = clock::now() + LATEST_ARRIVAL,
         }
     }
 
     /// Whether there is nothing to cut off.
     pub(super) fn is_clear(&self) -> bool {
-        self.known.is_empty() && !self.unknown
+        self.known.is_empty() && !self.has_unknown()
     }
 
     /// The connections that a server of this run knows. Those of another run died with it.
@@ -43,7 +45,13 @@ impl Past {
     /// Takes the answer to a kill: only now is the connection dead, or known not to be ours.
     fn settle(&mut self, client: i64, is_dead: bool) {
         self.known.retain(|peer| peer.client != client);
-        self.unknown |= !is_dead;
+        if !is_dead {
+            self.add(None);
+        }
+    }
+
+    fn has_unknown(&self) -> bool {
+        clock::now() < self.unknown_until
     }
 }
 
@@ -109,7 +117,7 @@ impl Greeting {
         resp::encode(out, &[b"INFO", b"server"]);
         expected.push(Step::Info);
         let eager = address.password.is_none() && address.database == 0 && past.is_clear();
-        let cut_off = !past.unknown;
+        let cut_off = !past.has_unknown();
         let (name, address) = (Arc::clone(name), Arc::clone(address));
         Self { name, address, expected, client: None, peer: None, cut_off, eager }
     }
@@ -196,3 +204,6 @@ fn run_id(reply: &resp::Incoming) -> Option<String> {
     let run = text.lines().find_map(|line| line.strip_prefix("run_id:"))?;
     Some(run.trim().to_owned())
 }
+
+/// A command sits in the buffers of a dead connection no longer than this.
+const LATEST_ARRIVAL: Duration = Duration::from_secs(60);

@@ -1,0 +1,128 @@
+//! O08 to O10: what renews, and for how long.
+
+use std::thread;
+
+use tenure::{LossReason, ReleaseError, Wait, blocking::Client};
+use tenure_testkit::{Proxy, Server, ServerKind, eventually, scale};
+
+use crate::{
+    LIMIT, ms, secs,
+    servers::{exists, get, pttl},
+};
+
+/// Reproduces: acquire and release many times over, and then with the key deleted in between:
+/// what renewed stays behind each time.
+#[test]
+fn o08_nothing_renews_what_was_released() {
+    let server = Server::start(ServerKind::Redis70);
+    let client = Client::connect(&server.url()).unwrap();
+    let lock = client.lock("k").ttl(ms(1_200));
+    for _ in 0..scale(500, 10_000) {
+        lock.acquire_within(LIMIT).unwrap().release().unwrap();
+    }
+    for _ in 0..scale(100, 1_000) {
+        let guard = lock.acquire_within(LIMIT).unwrap();
+        assert_eq!(server.cmd(&["DEL", "k"]).int(), 1);
+        let gone = guard.release();
+        assert!(matches!(gone, Err(ReleaseError::NotHeld(LossReason::Gone))), "{gone:?}");
+    }
+    for _ in 0..20 {
+        drop(lock.acquire_within(LIMIT).unwrap());
+    }
+    eventually(LIMIT, "the last one is released", || !exists(&server, "k"));
+    let mut monitor = server.monitor();
+    // Renewals would come every 396 ms.
+    thread::sleep(ms(1_300));
+    let sent = monitor.so_far();
+    assert!(sent.is_empty(), "after the last release: {sent:?}");
+    assert_eq!(connections(&server), 1, "one connection for all of it");
+}
+
+/// Connections to a server by the library.
+fn connections(server: &Server) -> usize {
+    let list = server.cmd(&["CLIENT", "LIST"]);
+    list.text().unwrap().lines().filter(|line| line.contains(" name=tenure ")).count()
+}
+
+/// Reproduces: a cut and an outage shorter than what is left of the lease, and then another one.
+/// The first error ends the renewal for ever, or the failures of both add up.
+#[test]
+fn o09_outages_shorter_than_the_lease_lose_nothing() {
+    let server = Server::start(ServerKind::Redis70);
+    let proxy = Proxy::to(&server);
+    let client = Client::connect(&proxy.url()).unwrap();
+    let guard = client.lock("k").ttl(secs(5)).acquire().unwrap();
+    let (value, number) = (get(&server, "k"), guard.fencing_token());
+    for _ in 0..2 {
+        // Until a renewal has come through again: only then is the next outage another one.
+        proxy.refuse();
+        proxy.cut();
+        thread::sleep(ms(1_200));
+        let before = pttl(&server, "k");
+        proxy.heal();
+        eventually(LIMIT, "it is renewed again", || pttl(&server, "k") > before);
+        assert_eq!(guard.ensure_held(), Ok(()));
+    }
+    assert_eq!(get(&server, "k"), value);
+    assert_eq!(guard.fencing_token(), number);
+    guard.release().unwrap();
+}
+
+/// A caller that waits outlasts an outage too, within its wait.
+#[test]
+fn o09_a_waiting_caller_survives_an_outage() {
+    let server = Server::start(ServerKind::Redis70);
+    let proxy = Proxy::to(&server);
+    let client = Client::connect(&proxy.url()).unwrap();
+    for wait in [Wait::Within(secs(60)), Wait::Forever] {
+        assert!(server.cmd(&["SET", "k", "theirs", "PX", "60000"]).is_ok());
+        let lock = client.lock("k").wait(wait);
+        let before = tries(&server);
+        let waiter = thread::spawn(move || lock.acquire());
+        // A second try follows the answer to the first: it has been told that the lock is held.
+        eventually(LIMIT, "it waits", || tries(&server) > before + 1);
+        proxy.refuse();
+        proxy.cut();
+        thread::sleep(ms(300));
+        assert!(!waiter.is_finished(), "gave up during the outage");
+        proxy.heal();
+        assert_eq!(server.cmd(&["DEL", "k"]).int(), 1);
+        waiter.join().unwrap().unwrap().release().unwrap();
+    }
+}
+
+/// How often the server has been asked so far.
+fn tries(server: &Server) -> i64 {
+    let stats = server.cmd(&["INFO", "commandstats"]);
+    let stats = stats.text().unwrap();
+    let calls = |name: &str| {
+        let line =
+            stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{name}:calls=")));
+        line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().unwrap())
+    };
+    calls("eval") + calls("evalsha")
+}
+
+/// Reproduces: the first lock's renewals fail during a cut, and it expires. Later the same name is
+/// acquired again, and never renewed: the state of a dead renewal was kept by name.
+#[test]
+fn o10_after_a_loss_the_next_lease_of_the_same_name_is_renewed() {
+    let server = Server::start(ServerKind::Redis70);
+    let proxy = Proxy::to(&server);
+    let client = Client::connect(&proxy.url()).unwrap();
+    let lock = client.lock("k").ttl(ms(1_500));
+    let first = lock.acquire().unwrap();
+    proxy.black_hole();
+    assert_eq!(first.lost(), LossReason::Expired);
+    eventually(LIMIT, "the key ends", || !exists(&server, "k"));
+    proxy.heal();
+    let second = lock.acquire_within(LIMIT).unwrap();
+    // The first guard lives on, in every way that might be confused with the second.
+    thread::sleep(ms(4_500));
+    assert_eq!(second.ensure_held(), Ok(()));
+    assert_eq!(get(&server, "k").text(), Some(second.token().as_str()));
+    assert_eq!(first.ensure_held(), Err(LossReason::Expired));
+    drop(first);
+    second.release().unwrap();
+    assert!(!exists(&server, "k"));
+}

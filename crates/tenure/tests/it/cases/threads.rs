@@ -1,0 +1,56 @@
+//! O11 and O12: holders that block, panic, and forget.
+
+use std::thread;
+
+use tenure::{Client, LossReason};
+use tenure_testkit::{eventually, unique_key};
+
+use crate::{
+    LIMIT, ms, secs,
+    servers::{any, exists, get},
+};
+
+/// Reproduces: a runtime with one thread; the task that holds the lock blocks it for several TTLs,
+/// so a renewal on that runtime never runs.
+#[tokio::test(flavor = "current_thread")]
+async fn o11_code_that_blocks_its_executor_does_not_starve_the_renewal() {
+    let key = unique_key("o11");
+    let client = Client::connect(&any().url()).unwrap();
+    let guard = client.lock(&key).ttl(ms(1_500)).acquire().await.unwrap();
+    let value = get(any(), &key);
+    thread::sleep(ms(4_500));
+    assert_eq!(guard.ensure_held(), Ok(()));
+    assert_eq!(get(any(), &key), value);
+    guard.release().await.unwrap();
+}
+
+/// Reproduces: the task that holds the lock panics, and its lock is renewed for ever.
+#[tokio::test]
+async fn o12_a_task_that_panics_releases() {
+    let key = unique_key("o12");
+    let client = Client::connect(&any().url()).unwrap();
+    let lock = client.lock(&key).ttl(secs(600));
+    let task = tokio::spawn(async move {
+        let guard = lock.acquire().await.unwrap();
+        panic!("as planned, with {}", guard.key());
+    });
+    assert!(task.await.unwrap_err().is_panic());
+    eventually(LIMIT, "it is released", || !exists(any(), &key));
+}
+
+/// A guard that is leaked is renewed, as documented, but not for longer than the longest hold.
+#[test]
+fn o12_a_leaked_guard_holds_no_longer_than_it_may() {
+    let key = unique_key("o12-leak");
+    let client = tenure::blocking::Client::connect(&any().url()).unwrap();
+    let lock = client.lock(&key).ttl(ms(1_500)).max_hold(secs(3));
+    let guard = lock.acquire_within(LIMIT).unwrap();
+    let lease = guard.lease();
+    std::mem::forget(guard);
+    thread::sleep(secs(2));
+    assert!(exists(any(), &key), "a leaked guard is renewed");
+    assert_eq!(smol::block_on(lease.lost()), LossReason::MaxHold);
+    eventually(LIMIT, "its key ends", || !exists(any(), &key));
+    // And it is in nobody's way.
+    lock.acquire().unwrap().release().unwrap();
+}

@@ -1,0 +1,58 @@
+//! Extending: up, never down, never anew.
+
+use std::time::Duration;
+
+use tenure::{ConfigError, ExtendError, LossReason, Renewal};
+
+use super::place::Place;
+use crate::{ms, secs};
+
+pub(super) fn an_extension_raises_the_ttl(at: &Place) {
+    let guard = at.client().lock(&at.key).acquire().unwrap();
+    guard.extend(secs(60)).unwrap();
+    assert!(at.ttl_left() > secs(30) && at.ttl_left() <= secs(60));
+    assert!(guard.valid_for().unwrap() > secs(30));
+    assert!(guard.valid_for().unwrap() <= ms(60_000 - 602));
+    guard.release().unwrap();
+}
+
+pub(super) fn an_extension_never_shortens(at: &Place) {
+    let lock = at.client().lock(&at.key).ttl(secs(60));
+    for renewal in [Renewal::Background, Renewal::Manual] {
+        let guard = lock.clone().renewal(renewal).acquire().unwrap();
+        guard.extend(secs(2)).unwrap();
+        assert!(at.ttl_left() > secs(30));
+        assert!(guard.valid_for().unwrap() > secs(30));
+        guard.release().unwrap();
+    }
+}
+
+pub(super) fn a_ttl_that_is_none_is_refused_before_anything_is_sent(at: &Place) {
+    let guard = at.client().lock(&at.key).ttl(secs(60)).acquire().unwrap();
+    for (ttl, words) in [
+        (Duration::ZERO, "the TTL is zero"),
+        (Duration::from_micros(999), "999µs is below 1ms"),
+        (ms(9), "9ms is below the least allowed, 10ms"),
+        (ms((1 << 53) + 1), "over the most allowed, 2^53 ms"),
+        (Duration::MAX, "over the most allowed, 2^53 ms"),
+    ] {
+        let refused = guard.extend(ttl);
+        let Err(ExtendError::Config(ConfigError::Ttl(error))) = refused else {
+            panic!("{ttl:?}: {refused:?}");
+        };
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(at.ttl_left() > secs(30), "changed by {ttl:?}");
+    }
+    guard.release().unwrap();
+}
+
+pub(super) fn a_lease_that_is_gone_is_not_extended_and_not_made_again(at: &Place) {
+    let guard = at.client().lock(&at.key).acquire().unwrap();
+    at.client().lock(&at.key).force_release().unwrap();
+    for _ in 0..2 {
+        let refused = guard.extend(secs(20));
+        assert!(matches!(refused, Err(ExtendError::NotHeld(LossReason::Gone))), "{refused:?}");
+        assert!(!at.is_held());
+    }
+    assert_eq!(guard.valid_for(), None);
+}

@@ -1,0 +1,70 @@
+//! Where a case runs, and how it calls the library.
+
+use tenure::Inspection;
+use tenure_testkit::{Server, ServerKind, unique_key};
+
+use super::subject::{Client, Way};
+use crate::{LIMIT, servers};
+
+/// What votes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Store {
+    Memory,
+    Server(ServerKind),
+}
+
+/// A store, a way, and a key that no other case has.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) store: Store,
+    pub(crate) way: Way,
+    pub(crate) key: String,
+}
+
+impl Place {
+    pub(crate) fn new(store: Store, way: Way) -> Self {
+        Self { store, way, key: unique_key("contract") }
+    }
+
+    /// A client of its own: its connection and its thread are no other's.
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(self.way, &self.address())
+    }
+
+    pub(crate) fn address(&self) -> String {
+        match self.server() {
+            // The table lives while a client has it open, and no other case knows its name.
+            None => format!("memory://{}", self.key),
+            Some(server) => server.url(),
+        }
+    }
+
+    /// The server to look at behind the library's back; none in memory.
+    pub(crate) fn server(&self) -> Option<&'static Server> {
+        match self.store {
+            Store::Memory => None,
+            Store::Server(kind) => Some(servers::shared(kind)),
+        }
+    }
+
+    pub(crate) fn inspect(&self) -> Inspection {
+        self.client().lock(&self.key).inspect().unwrap()
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.inspect().held.is_some()
+    }
+
+    /// Waits until nobody holds the lock.
+    pub(crate) fn becomes_free(&self) {
+        let lock = self.client().lock(&self.key);
+        tenure_testkit::eventually(LIMIT, "the lock is free", || {
+            lock.inspect().unwrap().held.is_none()
+        });
+    }
+
+    /// What is left of the key, which must be there and must end.
+    pub(crate) fn ttl_left(&self) -> std::time::Duration {
+        self.inspect().held.expect("somebody holds the lock").ttl_left.get().expect("it has a TTL")
+    }
+}

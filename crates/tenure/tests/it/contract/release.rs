@@ -1,0 +1,46 @@
+//! Releasing: by word, by dropping, and too late.
+
+use tenure::{LossReason, ReleaseError, Renewal};
+
+use super::place::Place;
+use crate::{LIMIT, ms, secs};
+
+pub(super) fn a_dropped_guard_releases(at: &Place) {
+    // The client lives on, so it is not its end that releases.
+    let client = at.client();
+    let lock = client.lock(&at.key).ttl(secs(600));
+    drop(lock.acquire().unwrap());
+    at.becomes_free();
+    // The end of the last handle waits until the release is written.
+    let other = at.client();
+    let guard = other.lock(&at.key).ttl(secs(600)).acquire().unwrap();
+    drop(other);
+    drop(guard);
+    at.becomes_free();
+}
+
+pub(super) fn a_lease_that_ran_out_is_not_released_but_reported(at: &Place) {
+    let client = at.client();
+    let lock = client.lock(&at.key);
+    let short = lock.clone().ttl(ms(60)).renewal(Renewal::Manual);
+    let guard = short.acquire_within(LIMIT).unwrap();
+    at.becomes_free();
+    let late = guard.release();
+    assert!(matches!(late, Err(ReleaseError::NotHeld(LossReason::Expired))), "{late:?}");
+    lock.acquire().unwrap().release().unwrap();
+}
+
+pub(super) fn a_release_after_another_took_over_names_it_and_leaves_it_alone(at: &Place) {
+    let client = at.client();
+    let short = client.lock(&at.key).ttl(ms(60)).renewal(Renewal::Manual);
+    let short = short.acquire_within(LIMIT).unwrap();
+    let other = at.client().lock(&at.key).label("next").ttl(secs(20)).acquire().unwrap();
+    let late = short.release();
+    let Err(ReleaseError::NotHeld(LossReason::Taken { holder })) = late else {
+        panic!("{late:?}");
+    };
+    assert_eq!(holder.to_string(), "next");
+    assert!(at.ttl_left() > secs(10));
+    assert!(at.client().lock(&at.key).try_acquire().unwrap().is_none());
+    other.release().unwrap();
+}

@@ -1,0 +1,60 @@
+//! A forked child has the memory of its parent's locks, and no right to them.
+
+use tenure::{AcquireError, ExtendError, LossReason};
+use tenure_testkit::unique_key;
+
+use super::{
+    TTL, connect, is_free,
+    program::{self, Program},
+    shared, value,
+};
+
+#[test]
+fn a_forked_child_holds_nothing_and_releases_nothing() {
+    let key = unique_key("fork");
+    let server = shared().url();
+    let mut parent = Program::start("fork", &[("SERVER", &server), ("KEY", &key)]);
+    let token = parent.hear();
+    assert_eq!(parent.hear(), "the child is gone");
+    assert_eq!(value(shared(), &key).as_deref(), Some(token.as_bytes()), "the child released it");
+    parent.tell("release");
+    parent.end_well();
+    assert!(is_free(shared(), &key), "the parent held it to the end");
+}
+
+pub(super) fn parent() {
+    let client = connect(&program::setting("SERVER"));
+    let lock = client.lock(program::setting("KEY")).ttl(TTL);
+    let guard = lock.acquire().unwrap();
+    program::say(guard.token().as_str());
+    #[expect(unsafe_code, reason = "no safe crate forks")]
+    // SAFETY: the child is one thread, which uses the locks of the parent's library, whose engine
+    // has none of them at rest, and the allocator, which the C library makes fit for use; it ends
+    // by `_exit` without running anything of the parent's.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let ended = std::panic::catch_unwind(move || {
+            assert_eq!((guard.valid_for(), guard.lost()), (None, LossReason::EngineStopped));
+            assert!(matches!(guard.extend(TTL), Err(ExtendError::EngineStopped)));
+            assert!(matches!(lock.try_acquire(), Err(AcquireError::EngineStopped)));
+            assert!(matches!(lock.resume(guard.token().clone()), Err(AcquireError::EngineStopped)));
+            assert!(lock.force_release().is_err());
+            drop(guard);
+            client.close().unwrap();
+        });
+        #[expect(unsafe_code, reason = "a forked child must not run its parent's exit handlers")]
+        // SAFETY: it ends the process, and nothing else.
+        unsafe {
+            libc::_exit(i32::from(ended.is_err()));
+        }
+    }
+    assert!(child > 0, "cannot fork");
+    let pid = rustix::process::Pid::from_raw(child);
+    let status = rustix::process::waitpid(pid, rustix::process::WaitOptions::empty());
+    let (_, status) = status.unwrap().expect("it ended");
+    assert_eq!(status.exit_status(), Some(0), "in the child");
+    assert_eq!(guard.ensure_held(), Ok(()));
+    program::say("the child is gone");
+    program::heed();
+    guard.release().expect("still held");
+}

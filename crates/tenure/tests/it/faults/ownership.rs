@@ -1,0 +1,151 @@
+//! Tests 12 and 22: nobody touches another's key, and a holder learns that its own is gone.
+
+use std::thread;
+
+use tenure::{ExtendError, LossReason, ReleaseError, Renewal, Wait, blocking};
+use tenure_testkit::{Proxy, Server, scale, unique_key};
+
+use super::{
+    LIMIT, TTL, connect, eventually_free, hold, is_free, ms, private, shared, value, when_lost,
+};
+
+/// Ends by itself soon: nobody renews it.
+fn short(client: &blocking::Client, key: &str) -> blocking::Lock {
+    client.lock(key).ttl(ms(30)).renewal(Renewal::Manual).wait(Wait::Within(LIMIT))
+}
+
+/// Whatever the holder does after its lease ended, and whenever: the next one's key stays.
+#[test]
+fn t12_who_holds_the_lock_no_more_never_touches_the_next_ones_key() {
+    let client = connect(&shared().url());
+    let other = connect(&shared().url());
+    for round in 0..scale(40, 10_000) {
+        let key = unique_key("next");
+        let late = short(&client, &key).acquire().unwrap();
+        let next = match round % 2 {
+            0 => other.lock(&key).wait(Wait::Within(LIMIT)).acquire().unwrap(),
+            _ => other.lock(&key).steal().unwrap(),
+        };
+        assert!(next.fencing_token() > late.fencing_token());
+        let ours = Some(next.token().as_bytes().to_vec());
+        if round % 3 == 0 {
+            drop(late);
+        } else {
+            match late.extend(ms(60_000)) {
+                Err(ExtendError::NotHeld(LossReason::Taken { .. } | LossReason::Expired)) => {}
+                other => panic!("extended by one who holds it no more: {other:?}"),
+            }
+            match late.release() {
+                Err(ReleaseError::NotHeld(LossReason::Taken { holder })) => {
+                    assert!(!holder.is_foreign());
+                }
+                other => panic!("released by one who holds it no more: {other:?}"),
+            }
+        }
+        assert_eq!(value(shared(), &key), ours);
+        assert!(next.release().is_ok(), "its key was touched");
+    }
+}
+
+/// "Not held any more" and "cannot tell" are two things.
+#[test]
+fn t12_a_release_that_nobody_answers_is_unconfirmed_and_not_a_loss() {
+    let proxy = Proxy::to(shared());
+    let client = connect(&proxy.url());
+    let key = unique_key("unconfirmed");
+    let guard = client.lock(&key).acquire().unwrap();
+    proxy.black_hole();
+    match guard.release() {
+        Err(ReleaseError::Unconfirmed(error)) => {
+            assert!(error.to_string().contains(&format!("127.0.0.1:{}", proxy.port())));
+        }
+        other => panic!("nobody answered: {other:?}"),
+    }
+    assert!(!is_free(shared(), &key));
+    proxy.heal();
+    eventually_free(shared(), &key);
+}
+
+/// The second release of a lease finds nothing, and says so.
+#[test]
+fn t12_a_second_release_is_not_held() {
+    let client = connect(&shared().url());
+    let key = unique_key("twice");
+    let token = client.lock(&key).acquire().unwrap().detach();
+    let first = client.lock(&key).resume(token.clone()).unwrap().expect("still held");
+    let second = client.lock(&key).resume(token).unwrap().expect("still held");
+    assert!(first.release().is_ok());
+    assert!(matches!(second.release(), Err(ReleaseError::NotHeld(LossReason::Gone))));
+}
+
+/// Deleted, flushed, released by force: lost at the next renewal at the latest, renewed no more,
+/// released by nobody, and not made anew.
+#[test]
+fn t22_a_key_that_another_removed_is_lost_and_stays_away() {
+    let delete = |server: &Server, key: &str| drop(server.cmd(&["DEL", key]));
+    let flush = |server: &Server, _: &str| drop(server.cmd(&["FLUSHALL"]));
+    let force = |server: &Server, key: &str| {
+        assert!(connect(&server.url()).lock(key).force_release().unwrap().is_some());
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| is_lost_and_stays_away(delete));
+        scope.spawn(|| is_lost_and_stays_away(flush));
+        scope.spawn(|| is_lost_and_stays_away(force));
+    });
+}
+
+fn is_lost_and_stays_away(remove: impl FnOnce(&Server, &str)) {
+    let server = private().start();
+    let key = unique_key("removed");
+    let guard = connect(&server.url()).lock(&key).ttl(TTL).acquire().unwrap();
+    remove(&server, &key);
+    assert_eq!(when_lost(&guard), LossReason::Gone);
+    assert_eq!((guard.valid_for(), guard.lost()), (None, LossReason::Gone));
+    // Over several renewals' time nothing is sent for it any more.
+    let mut monitor = server.monitor();
+    hold(TTL);
+    assert!(is_free(&server, &key), "made anew");
+    let sent = monitor.so_far();
+    assert!(!sent.iter().any(|line| line.contains("EVAL")), "renewed: {sent:?}");
+    assert!(matches!(guard.release(), Err(ReleaseError::NotHeld(LossReason::Gone))));
+    assert!(is_free(&server, &key), "made anew");
+}
+
+#[test]
+fn t22_a_key_that_another_took_is_lost_to_that_holder() {
+    let client = connect(&shared().url());
+    let key = unique_key("taken");
+    let guard = client.lock(&key).ttl(TTL).acquire().unwrap();
+    let thief = connect(&shared().url()).lock(&key).label("thief").steal().unwrap();
+    let reason = when_lost(&guard);
+    let LossReason::Taken { holder } = &reason else { panic!("lost to nobody: {reason}") };
+    assert!(holder.to_string().contains("thief"), "{holder}");
+    assert!(matches!(guard.release(), Err(ReleaseError::NotHeld(LossReason::Taken { .. }))));
+    assert!(thief.ensure_held().is_ok());
+    assert!(thief.release().is_ok());
+}
+
+/// A stranger's value of any type at the key: another's, and left as it is.
+#[test]
+fn t22_a_key_that_a_stranger_overwrote_is_theirs() {
+    let client = connect(&shared().url());
+    for (what, command) in [("string", "SET"), ("list", "RPUSH")] {
+        let key = unique_key("overwritten");
+        let guard = client.lock(&key).ttl(TTL).acquire().unwrap();
+        shared().cmd(&["DEL", &key]);
+        shared().cmd(&[command, &key, "a stranger's"]);
+        // Between the two a renewal may find no key at all.
+        let reason = when_lost(&guard);
+        assert!(matches!(reason, LossReason::Taken { .. } | LossReason::Gone), "{reason}");
+        match guard.release() {
+            Err(ReleaseError::NotHeld(LossReason::Taken { holder })) => {
+                assert!(holder.is_foreign(), "{holder}");
+            }
+            other => panic!("a stranger holds it: {other:?}"),
+        }
+        let mut raw = shared().raw();
+        assert_eq!(raw.cmd(&["TYPE", &key]).text(), Some(what));
+        assert_eq!(raw.cmd(&["PTTL", &key]).int(), -1, "given a TTL");
+        raw.cmd(&["DEL", &key]);
+    }
+}

@@ -1,0 +1,144 @@
+//! Programs that tests start, stop, fork and let end: this very test binary, started again.
+//!
+//! A program is a function here, and the variable `TENURE_PROGRAM` names it; the one test that
+//! libtest is told to run looks it up. So a program needs no target of its own, is built with the
+//! tests, and can be found from any directory. It leaves through [`std::process::exit`] as soon as
+//! it returns, like a `main` that returns: libtest's own farewell would give the library's threads
+//! time that they do not have in the field.
+
+use std::{
+    collections::HashMap,
+    io::{BufRead, BufReader, Write},
+    process::{Child, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tenure_testkit::{eventually, scale};
+
+use super::{contention, exit, fork, leaks, panic, pause};
+
+/// Every program, by its name.
+const PROGRAMS: [(&str, fn()); 6] = [
+    ("contend", contention::contend),
+    ("drop and return", exit::drop_and_return),
+    ("fork", fork::parent),
+    ("come and go", leaks::come_and_go),
+    ("panic in the engine", panic::panic_in_the_engine),
+    ("hold", pause::holder),
+];
+
+const NAME: &str = "TENURE_PROGRAM";
+
+/// The entrance of a program; without one it has nothing to do, and passes.
+#[test]
+fn entrance() {
+    let Ok(name) = std::env::var(NAME) else { return };
+    let programs = HashMap::from(PROGRAMS);
+    programs[name.as_str()]();
+    std::process::exit(0);
+}
+
+/// A setting that the test gave this program.
+pub(super) fn setting(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("the program was not given {name}"))
+}
+
+/// Says a line to the test, on a line of its own whatever libtest has printed before.
+pub(super) fn say(line: &str) {
+    let mut out = std::io::stdout();
+    writeln!(out, "\n{MARK}{line}").expect("the test listens");
+    out.flush().expect("the test listens");
+}
+
+/// Waits for a line from the test.
+pub(super) fn heed() -> String {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).expect("the test speaks");
+    line.trim_end().to_owned()
+}
+
+/// A program that runs; killed when this is dropped.
+pub(super) struct Program {
+    child: Child,
+    says: Receiver<String>,
+}
+
+impl Program {
+    pub(super) fn start(name: &str, settings: &[(&str, &str)]) -> Self {
+        let mut child = Command::new(std::env::current_exe().expect("the path of this program"))
+            .args([&entrance_name(), "--exact", "--nocapture", "--test-threads=1"])
+            .env(NAME, name)
+            .envs(settings.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("start this program again");
+        let out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let (hears, says) = channel();
+        // Ends with the program, or when nobody listens any more.
+        thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                if let Some(line) = line.strip_prefix(MARK)
+                    && hears.send(line.to_owned()).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        Self { child, says }
+    }
+
+    /// The next line that it says.
+    ///
+    /// # Panics
+    ///
+    /// When it ends without one, or says nothing for too long.
+    pub(super) fn hear(&mut self) -> String {
+        let line = self.says.recv_timeout(patience());
+        line.unwrap_or_else(|error| panic!("the program says nothing: {error}"))
+    }
+
+    pub(super) fn tell(&mut self, line: &str) {
+        let to = self.child.stdin.as_mut().expect("a pipe");
+        writeln!(to, "{line}").expect("the program listens");
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("the program runs");
+    }
+
+    /// Waits until it ends by itself, and demands that it ends well.
+    pub(super) fn end_well(mut self) {
+        let mut status = None;
+        eventually(patience(), "the program ends", || {
+            status = self.child.try_wait().expect("ask for the program's end");
+            status.is_some()
+        });
+        let status = status.expect("it has ended");
+        assert!(status.success(), "the program ended by {status}");
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Both fail when it has ended, which is as good.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// The entrance's name, as libtest knows it: without the crate's.
+fn entrance_name() -> String {
+    let (_crate, module) = module_path!().split_once("::").expect("a module in a crate");
+    format!("{module}::entrance")
+}
+
+const MARK: &str = "program: ";
+
+/// Longer than any program here works; far longer in the soak.
+fn patience() -> Duration {
+    Duration::from_secs(scale(60, 3_600) as u64)
+}

@@ -1,0 +1,149 @@
+//! P1, P9, P10, D5, D14: requests that were carried out, and nobody heard of it.
+
+use tenure::{AcquireError, NodeErrorKind, ReleaseError, blocking::Client};
+use tenure_testkit::{FakeServer, Proxy, eventually, unique_key};
+
+use super::answer;
+use crate::{
+    LIMIT, ms, secs,
+    servers::{any, exists, get},
+};
+
+/// Two handles with one token: the clean-up of the one that lost deleted the key of the other.
+///
+/// Reproduces: A holds K. B asks for K, the answer is lost, B undoes its attempt.
+#[test]
+fn p01_the_clean_up_of_a_failed_attempt_spares_the_holder() {
+    let key = unique_key("p01");
+    let holder = Client::connect(&any().url()).unwrap();
+    let guard = holder.lock(&key).ttl(secs(600)).acquire().unwrap();
+    let value = get(any(), &key);
+    let proxy = Proxy::to(any());
+    for resumes in [false, true] {
+        let client = Client::connect(&proxy.url()).unwrap();
+        client.lock(unique_key("p01-warm")).acquire().unwrap().release().unwrap();
+        let lock = client.lock(&key).ttl(secs(1));
+        proxy.drop_next_replies_then_cut(1);
+        let failed = if resumes {
+            // It takes up the holder's own token, which is not its own to undo.
+            lock.resume(guard.token().clone())
+        } else {
+            lock.try_acquire()
+        };
+        assert!(matches!(failed, Err(AcquireError::NoQuorum(_))), "{failed:?}");
+        // Whatever the client sends of itself, it has sent by then.
+        client.close().unwrap();
+        assert_eq!(get(any(), &key), value);
+    }
+    guard.release().unwrap();
+}
+
+/// Reproduces: the reply to a granted acquisition is swallowed, the key is set, nobody knows.
+/// The next try on the same name must not find its own key in the way for the whole TTL.
+#[test]
+fn p09_an_acquisition_whose_reply_is_lost_is_undone() {
+    let key = unique_key("p09");
+    let proxy = Proxy::to(any());
+    let client = Client::connect(&proxy.url()).unwrap();
+    client.lock(unique_key("p09-warm")).acquire().unwrap().release().unwrap();
+    let lock = client.lock(&key).ttl(secs(600));
+    proxy.drop_next_replies(1);
+    let failed = lock.try_acquire().unwrap_err();
+    let AcquireError::NoQuorum(none) = &failed else { panic!("{failed:?}") };
+    assert_eq!(none.failed[0].kind(), NodeErrorKind::TimedOut);
+    assert_eq!((none.granted, none.needed), (0, 1));
+    eventually(LIMIT, "the attempt is undone", || !exists(any(), &key));
+    lock.acquire_within(secs(20)).unwrap().release().unwrap();
+}
+
+/// Reproduces: the connection dies after the server has carried out the release.
+/// The caller is told that it is not confirmed, and the library goes on releasing by itself.
+#[test]
+fn p10_a_release_whose_connection_dies_is_repeated() {
+    let proxy = Proxy::to(any());
+    let client = Client::connect(&proxy.url()).unwrap();
+    for carried_out in [true, false] {
+        let key = unique_key("p10");
+        let guard = client.lock(&key).ttl(secs(600)).acquire().unwrap();
+        if carried_out {
+            proxy.drop_next_replies_then_cut(1);
+        } else {
+            // Requests are on their way for long, and the way is cut.
+            proxy.delay_requests(secs(60));
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    std::thread::sleep(ms(100));
+                    proxy.cut();
+                    proxy.heal();
+                });
+            });
+        }
+        drop(guard.release());
+        eventually(LIMIT, "it is released", || !exists(any(), &key));
+    }
+}
+
+/// Reproduces: the acquire's reply is lost with the connection; the built-in retry finds its own
+/// key and takes it for another's, for the whole validity, on a lock that is free.
+#[test]
+fn d05_a_caller_does_not_block_itself() {
+    let key = unique_key("d05");
+    let proxy = Proxy::to(any());
+    let client = Client::connect(&proxy.url()).unwrap();
+    client.lock(unique_key("d05-warm")).acquire().unwrap().release().unwrap();
+    proxy.drop_next_replies_then_cut(1);
+    // The TTL is far longer than the wait: only an undoing makes room.
+    let lock = client.lock(&key).ttl(secs(600));
+    let guard = lock.acquire_within(secs(20)).unwrap();
+    assert_eq!(get(any(), &key).text(), Some(guard.token().as_str()));
+    guard.release().unwrap();
+    assert!(!exists(any(), &key));
+}
+
+/// Reproduces: an acquisition timed out but happened; the retry counts a second hold; one release
+/// leaves the lock held.
+#[test]
+fn d14_after_a_lost_reply_one_release_frees_the_lock() {
+    let key = unique_key("d14");
+    let proxy = Proxy::to(any());
+    let client = Client::connect(&proxy.url()).unwrap();
+    client.lock(unique_key("d14-warm")).acquire().unwrap().release().unwrap();
+    let lock = client.lock(&key).ttl(secs(600));
+    proxy.drop_next_replies(1);
+    assert!(lock.try_acquire().is_err());
+    let guard = lock.acquire_within(secs(20)).unwrap();
+    guard.release().unwrap();
+    assert!(!exists(any(), &key), "still held after the release");
+    // And nothing that was under way undoes the next holder.
+    let guard = lock.acquire().unwrap();
+    let value = get(any(), &key);
+    client.close().unwrap();
+    assert_eq!(get(any(), &key), value);
+    assert!(matches!(guard.release(), Err(ReleaseError::EngineStopped)));
+    assert_eq!(any().cmd(&["DEL", &key]).int(), 1);
+}
+
+/// Reproduces: a reply vanishes within the stream, so the next one is taken for it, the connection
+/// ends, and the release that was under way there is never sent again.
+#[test]
+fn p10_a_release_answered_by_another_s_reply_is_repeated() {
+    let fake = FakeServer::unix(|connection| {
+        move |mut command: Vec<Vec<u8>>| {
+            let is_release = command[0] == b"EVAL" && command.len() == 7;
+            if is_release && connection == 0 {
+                command[5] = b"4711".to_vec();
+            }
+            answer(&command, "-NOSCRIPT")
+        }
+    });
+    let client = Client::connect(&fake.url()).unwrap();
+    let guard = client.lock("k").ttl(secs(600)).acquire().unwrap();
+    let token = guard.token().as_bytes().to_vec();
+    let unsure = guard.release();
+    assert!(matches!(unsure, Err(ReleaseError::Unconfirmed(_))), "{unsure:?}");
+    eventually(LIMIT, "it is released again, over another connection", || {
+        let commands = fake.commands();
+        commands.iter().filter(|command| command.len() == 7 && command[6] == token).count() == 2
+    });
+    client.close().unwrap();
+}

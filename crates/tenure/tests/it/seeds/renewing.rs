@@ -1,0 +1,94 @@
+//! S7: renewal.
+
+use std::thread;
+
+use tenure::blocking::Client;
+use tenure_testkit::{Server, ServerKind, eventually, unique_key};
+
+use crate::{
+    LIMIT, ms, secs,
+    servers::{any, exists, get, pttl},
+};
+
+#[test]
+fn s7_a_lock_is_renewed_until_it_is_released() {
+    let key = unique_key("s7");
+    let client = Client::connect(&any().url()).unwrap();
+    let guard = client.lock(&key).ttl(ms(1_500)).acquire().unwrap();
+    let value = get(any(), &key);
+    thread::sleep(ms(4_500));
+    assert_eq!(get(any(), &key), value);
+    assert_eq!(guard.ensure_held(), Ok(()));
+    guard.release().unwrap();
+    assert!(!exists(any(), &key));
+}
+
+/// Trap: one error ends the watchdog for ever, and nobody is told. tidy: allow
+#[test]
+fn s7_a_failed_renewal_does_not_end_renewal() {
+    let server = Server::start(ServerKind::Redis70);
+    let client = Client::connect(&server.url()).unwrap();
+    let guard = client.lock("k").ttl(secs(3)).acquire().unwrap();
+    let asked = |line: &str| line.contains(guard.token().as_str()) && !line.contains(" lua] ");
+    assert!(server.cmd(&["CONFIG", "SET", "min-replicas-to-write", "1"]).is_ok());
+    let mut monitor = server.monitor();
+    // Two renewals in a row are refused.
+    monitor.lines_until(asked);
+    monitor.lines_until(asked);
+    let stuck = pttl(&server, "k");
+    assert!(stuck < 2_500, "{stuck}");
+    assert!(server.cmd(&["CONFIG", "SET", "min-replicas-to-write", "0"]).is_ok());
+    eventually(LIMIT, "it is renewed", || pttl(&server, "k") > stuck);
+    assert_eq!(guard.ensure_held(), Ok(()));
+    guard.release().unwrap();
+}
+
+/// Trap: a second Lock on the same object leaks the first watchdog. tidy: allow
+#[test]
+fn s7_what_was_released_is_renewed_no_more_and_what_came_after_is() {
+    let server = Server::start(ServerKind::Redis70);
+    let client = Client::connect(&server.url()).unwrap();
+    let lock = client.lock("k").ttl(ms(1_500));
+    let first = lock.acquire().unwrap();
+    let gone = first.token().as_str().to_owned();
+    first.release().unwrap();
+    let second = lock.acquire().unwrap();
+    let mut monitor = server.monitor();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        seen.extend(monitor.lines_until(|line| line.contains(second.token().as_str())));
+    }
+    assert!(!seen.iter().any(|line| line.contains(&gone)), "{seen:?}");
+    second.release().unwrap();
+    // After the last release there is nothing to renew at all; a renewal would come every 495 ms.
+    drop(monitor.so_far());
+    thread::sleep(ms(1_200));
+    let after = monitor.so_far();
+    assert!(after.is_empty(), "{after:?}");
+}
+
+/// Trap: a release that races a renewal. Here the renewal is under way when the release is sent.
+#[test]
+fn s7_a_release_that_meets_a_renewal_leaves_no_key() {
+    let client = Client::connect(&any().url()).unwrap();
+    for round in 0..20 {
+        let key = unique_key("s7-race");
+        let guard = client.lock(&key).ttl(ms(100)).acquire_within(LIMIT).unwrap();
+        thread::sleep(ms(30 + round % 6));
+        // A busy machine may have lost the lease by now; that is not what is looked at.
+        drop(guard.release());
+        assert!(!exists(any(), &key), "{}", pttl(any(), &key));
+    }
+    client.close().unwrap();
+}
+
+#[test]
+fn s7_the_holder_is_told_when_renewal_is_of_no_use_any_more() {
+    let key = unique_key("s7-told");
+    let client = Client::connect(&any().url()).unwrap();
+    let guard = client.lock(&key).ttl(ms(1_500)).acquire().unwrap();
+    assert_eq!(any().cmd(&["DEL", &key]).int(), 1);
+    let reason = guard.lost();
+    assert_eq!(reason, tenure::LossReason::Gone);
+    eventually(LIMIT, "it stays gone", || !exists(any(), &key));
+}
