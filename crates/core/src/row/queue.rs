@@ -80,8 +80,10 @@ impl Row {
                 at.wall_us.max(top.map_or(0, |(score, _)| score + 1))
             }),
         };
-        self.add(score, member);
-        Ticket::new(score).unwrap_or(Ticket::LAST)
+        // Others may have written any score; an entry among the tombstones would be none.
+        let ticket = Ticket::new(score).unwrap_or(Ticket::LAST);
+        self.add(ticket.get(), member);
+        ticket
     }
 
     /// How many entries are before the waiter's own.

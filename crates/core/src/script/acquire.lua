@@ -18,26 +18,29 @@
 local request, token, ttl, fence_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local entry, ticket, previous, suspect = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 
--- The ticket of the caller's entry, which is added, moved or lowered as need be.
+-- The ticket of the caller's entry, which is added, moved or lowered as need be. Kept within what
+-- a ticket can be, whatever scores others wrote.
 local function join()
-  local mine = false
+  local old = false
   if previous ~= '' and previous ~= entry then
-    mine = redis.call('ZSCORE', Q, previous)
-    if mine then
+    old = redis.call('ZSCORE', Q, previous)
+    if old then
       redis.call('ZREM', Q, previous)
-      redis.call('ZADD', Q, mine, entry)
+      redis.call('ZADD', Q, old, entry)
     end
   end
-  mine = mine or redis.call('ZSCORE', Q, entry)
-  if mine and (ticket == '' or tonumber(ticket) >= tonumber(mine)) then return digits(mine) end
+  old = tonumber(old or redis.call('ZSCORE', Q, entry))
   local place = tonumber(ticket)
-  if not place then
+  if old then
+    place = math.min(old, place or old)
+  elseif not place then
     place = wall_us()
     local below = '(' .. digits(TOMBSTONES)
     local top = redis.call('ZREVRANGEBYSCORE', Q, below, '-inf', 'WITHSCORES', 'LIMIT', 0, 1)
     if top[2] and tonumber(top[2]) >= place then place = tonumber(top[2]) + 1 end
   end
-  redis.call('ZADD', Q, digits(place), entry)
+  place = math.max(0, math.min(place, TOMBSTONES - 1))
+  if place ~= old then redis.call('ZADD', Q, digits(place), entry) end
   return digits(place)
 end
 

@@ -39,7 +39,7 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "e5dd4d1b21a0a367f48a933e00e04c63767f17b0", "queue.lua");
+    script!("acquire", "b4325b284862780b3cc187d4f78e38ca1384bee6", "queue.lua");
 static RESUME: Script = script!("resume", "da2852026272de6e01479f315029f53bfaa37c94");
 static STEAL: Script = script!("steal", "e51897cadd504b08282f8dda06cde4103433d6c4");
 static RELEASE: Script =
@@ -47,7 +47,7 @@ static RELEASE: Script =
 static FORCE_RELEASE: Script =
     script!("force_release", "1e19d2a6d41d359d7c03775cc7bc734e76fb0c1a", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "4b4cf12fd372148187ed3d1cfba0058cf960abc5", "queue.lua");
+    script!("inspect", "ac4f8b4006b930a097e62dad04a84d53b903333e", "queue.lua");
 static RENEW: Script = script!("renew", "dfb0b66ee5c3a19881d58bf424a2948c6334c3a3");
 
 /// Every script, for tests and for those who audit them.

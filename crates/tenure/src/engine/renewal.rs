@@ -23,6 +23,7 @@ use crate::{
     clock,
     error::{ExtendError, NodeError, NodeErrorKind},
     event::{self, Class},
+    node::Standing,
     random, task,
 };
 
@@ -44,6 +45,8 @@ pub(super) struct Entry {
     pub(super) cell: Arc<LeaseCell>,
     pub(super) class: Class,
     pub(super) granted: Timestamp,
+    /// What of its wait may still be on the node.
+    pub(super) standing: Standing,
     due: Timestamp,
 }
 
@@ -68,10 +71,13 @@ impl Leases {
         settings: LeaseSettings,
         cell: Arc<LeaseCell>,
         class: Class,
+        standing: Standing,
     ) {
         let lease = Lease::new(sent, settings);
         let due = lease.poll_timeout();
-        self.entries.borrow_mut().insert(id, Entry { lease, cell, class, granted: sent, due });
+        self.entries
+            .borrow_mut()
+            .insert(id, Entry { lease, cell, class, granted: sent, standing, due });
         self.schedule(due, id);
     }
 

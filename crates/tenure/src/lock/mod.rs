@@ -228,7 +228,7 @@ impl Lock {
     pub async fn force_release(&self) -> Result<Option<Holder>, InspectError> {
         let key = self.settings.key().map_err(InspectError::Config)?;
         match self.ask_node(Op::ForceRelease { key }).await? {
-            Reply::Released(Release::Released(holder) | Release::Other(holder)) => Ok(Some(holder)),
+            Reply::Released { release: Release::Released(holder), .. } => Ok(Some(holder)),
             _ => Ok(None),
         }
     }
