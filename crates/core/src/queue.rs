@@ -16,14 +16,16 @@ impl Channel {
         Self(format!("tenure:{random:016x}").into())
     }
 
+    /// A channel by its name, which is printable and has no space.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self(name.into())
+    }
+
     /// The channel's name on a server.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    pub(crate) fn from_name(name: &str) -> Self {
-        Self(name.into())
     }
 }
 
@@ -142,7 +144,7 @@ impl Wake {
                 to,
                 token: token.into(),
                 claim_ms: words.next()?.parse().ok()?,
-                granted: Channel::from_name(words.next()?),
+                granted: Channel::named(words.next()?),
             },
             _ => return None,
         };

@@ -49,7 +49,7 @@ fn parse(member: &[u8]) -> Option<Parsed<'_>> {
     let ours = graphic(token) && graphic(channel) && number && words.next().is_none();
     let claim =
         claim.parse().ok().filter(|_| ours && claim.len() < 16).and_then(Ttl::from_millis)?;
-    Some(Parsed { token, channel: Channel::from_name(channel), claim })
+    Some(Parsed { token, channel: Channel::named(channel), claim })
 }
 
 impl Row {

@@ -39,15 +39,15 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "b4325b284862780b3cc187d4f78e38ca1384bee6", "queue.lua");
+    script!("acquire", "5d50d37520f05bf50740693eb386135c571c3981", "queue.lua");
 static RESUME: Script = script!("resume", "da2852026272de6e01479f315029f53bfaa37c94");
 static STEAL: Script = script!("steal", "e51897cadd504b08282f8dda06cde4103433d6c4");
 static RELEASE: Script =
-    script!("release", "e2f9543260d8b76d139ceebb5e9de6c585bd138f", "queue.lua");
+    script!("release", "1be2c2180391e19dd5206ced016b1e24dd38f74f", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "1e19d2a6d41d359d7c03775cc7bc734e76fb0c1a", "queue.lua");
+    script!("force_release", "64296118778571d738556790c3336062c7412fb9", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "ac4f8b4006b930a097e62dad04a84d53b903333e", "queue.lua");
+    script!("inspect", "a913e8e1334993db16ff61c368180e2fa4dc9e88", "queue.lua");
 static RENEW: Script = script!("renew", "dfb0b66ee5c3a19881d58bf424a2948c6334c3a3");
 
 /// Every script, for tests and for those who audit them.

@@ -45,7 +45,7 @@ end
 -- dead entry is dropped at first sight, and costs once: its client brings it back. ZPOPMIN comes
 -- before SET, so a server that is out of memory still hands locks on.
 local function serve(me, suspect)
-  if redis.call('EXISTS', Q) == 0 then return 'nobody' end
+  if redis.pcall('EXISTS', Q) == 0 then return 'nobody' end
   local number, fault = next_number()
   if fault then return 'nobody' end
   for _ = 1, MOST_SERVED do

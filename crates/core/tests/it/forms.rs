@@ -90,7 +90,6 @@ impl Forms {
             let seen = self.0.get(form).copied().unwrap_or_default();
             assert!(seen > 20, "{kind}: only {seen} times {form:?}: {self:#?}");
         }
-        println!("{kind}: {self:#?}");
     }
 }
 

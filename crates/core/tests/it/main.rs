@@ -11,4 +11,5 @@ mod listeners;
 mod model;
 mod node;
 mod property;
+mod scripts;
 mod steps;

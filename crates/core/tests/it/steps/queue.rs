@@ -41,7 +41,7 @@ pub(super) fn op() -> impl Strategy<Value = Step> {
         8 => join().boxed(),
         4 => release().boxed(),
         2 => hold.clone().prop_map(|(key, token, ttl)| Op::Steal { key, token, ttl }),
-        2 => hold.prop_map(|(key, token, ttl)| Op::Acquire { key, token, ttl, place: None }),
+        3 => hold.prop_map(|(key, token, ttl)| Op::Acquire { key, token, ttl, place: None }),
         1 => lock().prop_map(|key| Op::ForceRelease { key }),
         1 => lock().prop_map(|key| Op::Inspect { key }),
     ];
@@ -64,7 +64,7 @@ fn join() -> impl Strategy<Value = Op> {
 
 /// A release of a token with all the entries that it may have, or with few of them.
 pub(super) fn release() -> impl Strategy<Value = Op> {
-    let bury = prop_oneof![2 => Just(false), 1 => Just(true)];
+    let bury = prop_oneof![4 => Just(false), 1 => Just(true)];
     (lock(), token(), vec(entry(), 0..=3), bury)
         .prop_map(|(key, token, entries, bury)| Op::Release { key, token, entries, bury })
 }
@@ -126,7 +126,7 @@ pub(super) fn write() -> impl Strategy<Value = Write> {
             0 => Write::Put(members),
             _ => Write::Add(members),
         }),
-        4 => crowd(),
+        6 => crowd(),
         1 => end.prop_map(Write::Expire),
         1 => Just(Write::Persist),
         1 => Just(Write::Delete),
@@ -139,7 +139,7 @@ fn crowd() -> impl Strategy<Value = Write> {
         let scored = move |i| Scored(START_US - 500 + i, format!("x{i}@ tenure:dead 9").into());
         (0..count).map(scored).collect()
     };
-    select(vec![1, 15, 16, 17, 63, 64, 65, 70, 130]).prop_map(move |count| Write::Add(dead(count)))
+    select(vec![1, 15, 16, 17, 63, 64, 65, 70, 70, 130]).prop_map(move |count| Write::Add(dead(count)))
 }
 
 fn score() -> impl Strategy<Value = u64> {

@@ -1,0 +1,163 @@
+//! Faults in what each script does by itself.
+
+use super::Mutant;
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant(
+        "acquire takes a lock that a value of another type holds",
+        &["acquire"],
+        "if other then return {request, 'type', other, redis.call('PTTL', K)} end",
+        "",
+    ),
+    Mutant(
+        "acquire takes a lock that is held",
+        &["acquire"],
+        "if value then return {request, 'held', value, redis.call('PTTL', K)} end",
+        "",
+    ),
+    Mutant(
+        "acquire does not know its token",
+        &["acquire"],
+        "if value == token then",
+        "if false then",
+    ),
+    Mutant(
+        "acquire takes an empty value for none",
+        &["acquire"],
+        "if value then",
+        "if value and value ~= '' then",
+    ),
+    Mutant(
+        "acquire tells the time left in seconds",
+        &["acquire"],
+        "'held', value, redis.call('PTTL', K)",
+        "'held', value, redis.call('TTL', K)",
+    ),
+    Mutant(
+        "resume takes a free lock",
+        &["resume"],
+        "return {request, 'free'}",
+        "return keep(request, token, ttl, fence_ttl)",
+    ),
+    Mutant("resume takes another's lock", &["resume"], "if value == token then", "if value then"),
+    Mutant(
+        "steal is polite",
+        &["steal"],
+        "local number, fault = grant",
+        "if read(K) then return {request, 'fault', 'value'} end local number, fault = grant",
+    ),
+    Mutant(
+        "renew creates a key",
+        &["renew"],
+        "return {'gone'}",
+        "redis.call('SET', lock, token, 'PX', ttl) return {'renewed'}",
+    ),
+    Mutant("renew raises another's lock", &["renew"], "if value ~= token then", "if false then"),
+    Mutant(
+        "renew lowers",
+        &["renew"],
+        "if redis.call('PTTL', lock) < tonumber(ttl) then",
+        "if true then",
+    ),
+    Mutant(
+        "renew raises nothing",
+        &["renew"],
+        "if redis.call('PTTL', lock) < tonumber(ttl) then",
+        "if false then",
+    ),
+    Mutant(
+        "renew gives no end to what has none",
+        &["renew"],
+        "if redis.call('PTTL', lock) < tonumber(ttl) then",
+        "local p = redis.call('PTTL', lock) if p >= 0 and p < tonumber(ttl) then",
+    ),
+    Mutant("renew lets the fence end", &["renew"], "2 * left < tonumber(fence_ttl)", "false"),
+    Mutant(
+        "renew raises the fence each time",
+        &["renew"],
+        "2 * left < tonumber(fence_ttl)",
+        "true",
+    ),
+    Mutant(
+        "renew raises the fence at half",
+        &["renew"],
+        "2 * left < tonumber(fence_ttl)",
+        "2 * left <= tonumber(fence_ttl)",
+    ),
+    Mutant(
+        "renew gives the fence the end of the lease",
+        &["renew"],
+        "'PEXPIRE', fence, fence_ttl)",
+        "'PEXPIRE', fence, ttl)",
+    ),
+    Mutant(
+        "renew raises the first of a batch",
+        &["renew"],
+        "for i = 1, #KEYS / 2 do",
+        "for i = 1, 1 do",
+    ),
+    Mutant("renew knows the first token alone", &["renew"], "ARGV[3 * i - 1]", "ARGV[2]"),
+    Mutant("renew knows the first TTL alone", &["renew"], "ARGV[3 * i],", "ARGV[3],"),
+    Mutant(
+        "renew says gone of a value of another type",
+        &["renew"],
+        "return {'type', redis.call('TYPE', lock).ok}",
+        "return {'gone'}",
+    ),
+    Mutant(
+        "release deletes another's lock",
+        &["release"],
+        "if value == token then",
+        "if value then",
+    ),
+    Mutant("release deletes nothing", &["release"], "redis.call('DEL', K)", ""),
+    Mutant(
+        "release deletes the number",
+        &["release"],
+        "redis.call('DEL', K)",
+        "redis.call('DEL', K, F)",
+    ),
+    Mutant(
+        "release says of a free lock that it was held",
+        &["release"],
+        "return {request, 'free'}",
+        "return {request, 'released', token}",
+    ),
+    Mutant("force_release deletes nothing", &["force_release"], "redis.call('DEL', K)", ""),
+    Mutant(
+        "force_release leaves values of other types",
+        &["force_release"],
+        "if not value and not other then",
+        "if not value then",
+    ),
+    Mutant(
+        "force_release deletes the number",
+        &["force_release"],
+        "redis.call('DEL', K)",
+        "redis.call('DEL', K, F)",
+    ),
+    Mutant(
+        "inspect says 0 where there is no end",
+        &["inspect"],
+        "'held', value, redis.call('PTTL', K)",
+        "'held', value, math.max(redis.call('PTTL', K), 0)",
+    ),
+    Mutant(
+        "inspect rounds the number",
+        &["inspect"],
+        "string.format('%.0f', number) or ''",
+        "string.format('%.14g', number) or ''",
+    ),
+    Mutant(
+        "inspect deletes",
+        &["inspect"],
+        "local value, other = read(K)",
+        "local value, other = read(K) redis.call('DEL', K)",
+    ),
+    Mutant(
+        "inspect gives the number of no request",
+        &["inspect"],
+        "local request = ARGV[1]",
+        "local request = '0'",
+    ),
+];

@@ -1,0 +1,118 @@
+//! Faults in the library: what is read, which number comes next, and how a lock is granted.
+
+use super::Mutant;
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant(
+        "a value of another type is read as none",
+        &["inspect", "release", "force_release"],
+        "return nil, redis.call('TYPE', key).ok",
+        "return false",
+    ),
+    // The last number.
+    Mutant(
+        "a value of another type at the fence key is no fault",
+        GRANTING,
+        "if other then return nil, 'type' end",
+        "",
+    ),
+    Mutant("17 digits are a number", GRANTING, "#value <= 16", "#value <= 17"),
+    Mutant("digits before anything are a number", GRANTING, "'^%d+$'", "'^%d+'"),
+    Mutant("digits after anything are a number", GRANTING, "'^%d+$'", "'%d+$'"),
+    Mutant("a number may have a sign", GRANTING, "'^%d+$'", "'^-?%d+$'"),
+    Mutant(
+        "all that Lua can read is a number",
+        GRANTING,
+        "string.match(value, '^%d+$') and tonumber(value)",
+        "tonumber(value)",
+    ),
+    Mutant("the last number is none", GRANTING, "or number > 9007199254740991", LAST_IS_NONE),
+    Mutant("2^53 is a number", GRANTING, "or number > 9007199254740991", OVER_IS_ONE),
+    Mutant("2^53 is told as a number", &["inspect"], "or number > 9007199254740991", OVER_IS_ONE),
+    // The next number.
+    Mutant("the last number is granted again", GRANTING, "(last or 0) + 1", "(last or 0)"),
+    Mutant("numbers start at 0", GRANTING, "if wall_us > number then", "if false then"),
+    Mutant("numbers follow the clock back", GRANTING, "if wall_us > number then", "if true then"),
+    Mutant("numbers follow whole seconds", GRANTING, " + time[2]", ""),
+    Mutant(
+        "numbers end before the last",
+        GRANTING,
+        "if number > 9007199254740991 then",
+        "if number >= 9007199254740991 then",
+    ),
+    Mutant(
+        "numbers go on after the last",
+        GRANTING,
+        "if number > 9007199254740991 then",
+        "if number > 9007199254740992 then",
+    ),
+    Mutant(
+        "numbers in Lua's own words",
+        GRANTING,
+        "string.format('%.0f', number) -- tostring",
+        "tostring(number) -- tostring",
+    ),
+    // The grant.
+    Mutant(
+        "the lock is written before the fence is looked at",
+        GRANTING,
+        "local last, fault = last_number()",
+        "redis.call('SET', K, token, 'PX', ttl) local last, fault = last_number()",
+    ),
+    Mutant("a lock without an end", GRANTING, "K, token, 'PX', ttl)", "K, token)"),
+    Mutant("a fence without an end", GRANTING, "F, number, 'PX', fence_ttl)", "F, number)"),
+    Mutant(
+        "a fence that ends with the lease",
+        GRANTING,
+        "number, 'PX', fence_ttl",
+        "number, 'PX', ttl",
+    ),
+    Mutant("a fence that keeps its end", GRANTING, "number, 'PX', fence_ttl", "number, 'KEEPTTL'"),
+    Mutant(
+        "a fence that is written once",
+        GRANTING,
+        "'SET', F, number,",
+        "'SET', F, number, 'NX',",
+    ),
+    Mutant(
+        "a fence that is not written",
+        GRANTING,
+        "redis.call('SET', F, number, 'PX', fence_ttl)",
+        "",
+    ),
+    Mutant("a lock that is not written", GRANTING, "redis.call('SET', K, token, 'PX', ttl)", ""),
+    Mutant("a grant only where nothing stands", GRANTING, "K, token, 'PX'", "K, token, 'NX', 'PX'"),
+    // Coming back.
+    Mutant("coming back is a new grant", KEEPING, "if number then", "if false then"),
+    Mutant(
+        "coming back without a number",
+        KEEPING,
+        "  number, fault = grant(token, ttl, fence_ttl)",
+        "  number = '0'",
+    ),
+    Mutant("coming back raises nothing", KEEPING, "if left < tonumber(ttl) then", "if false then"),
+    Mutant("coming back lowers", KEEPING, "if left < tonumber(ttl) then", "if true then"),
+    Mutant(
+        "coming back to what has no end gives none",
+        KEEPING,
+        "if left < tonumber(ttl) then",
+        "if left >= 0 and left < tonumber(ttl) then",
+    ),
+    Mutant(
+        "TTLs are compared as texts",
+        KEEPING,
+        "if left < tonumber(ttl) then",
+        "if tostring(left) < ttl then",
+    ),
+    Mutant(
+        "coming back without a number lowers",
+        KEEPING,
+        "if left > tonumber(ttl) then",
+        "if false then",
+    ),
+];
+
+const GRANTING: &[&str] = &["acquire", "resume", "steal"];
+const KEEPING: &[&str] = &["acquire", "resume"];
+const LAST_IS_NONE: &str = "or number >= 9007199254740991";
+const OVER_IS_ONE: &str = "or number > 9007199254740992";

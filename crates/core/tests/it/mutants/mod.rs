@@ -1,0 +1,53 @@
+//! Proof that the property can fail: scripts broken on purpose, each of which it must catch.
+
+mod bodies;
+mod library;
+
+use proptest::test_runner::Config;
+use tenure_core::script;
+use tenure_testkit::ServerKind;
+
+use crate::node::Node;
+use crate::property::{config, seeded, try_sequences};
+
+/// A fault: what it comes to, and in each of these scripts one text in place of another.
+struct Mutant(&'static str, &'static [&'static str], &'static str, &'static str);
+
+#[test]
+fn every_broken_script_is_caught() {
+    let mut node = Node::start(ServerKind::Valkey91);
+    let mut survivors = Vec::new();
+    for Mutant(fault, scripts, sound, broken) in mutants() {
+        node.load(|script| {
+            if !scripts.contains(&script.name) {
+                return script.text.to_owned();
+            }
+            // A mutant of a text that is no longer there would prove nothing.
+            assert_eq!(script.text.matches(sound).count(), 1, "{fault}: in {}", script.name);
+            script.text.replace(sound, broken)
+        });
+        // How short a counter-example can be does not matter here.
+        let config = Config { max_shrink_iters: 0, ..config(SEQUENCES) };
+        let tried = try_sequences(&mut node, seeded(SEED, config));
+        match tried.difference {
+            Some(_) => println!("caught by sequence {:4}: {fault}", tried.sequences),
+            None => survivors.push(fault),
+        }
+    }
+    assert!(survivors.is_empty(), "not caught by {SEQUENCES} sequences: {survivors:#?}");
+}
+
+#[test]
+fn every_script_has_mutants() {
+    for script in script::ALL {
+        assert!(mutants().any(|mutant| mutant.1.contains(&script.name)), "{}", script.name);
+    }
+}
+
+fn mutants() -> impl Iterator<Item = &'static Mutant> {
+    library::MUTANTS.iter().chain(bodies::MUTANTS)
+}
+
+/// Other sequences than those of the property itself.
+const SEED: u8 = 77;
+const SEQUENCES: usize = 3_334;

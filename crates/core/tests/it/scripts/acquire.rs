@@ -1,0 +1,155 @@
+//! Taking a lock: acquire, resume, steal.
+
+use tenure_core::Reply;
+
+use super::*;
+
+#[test]
+fn acquire_takes_what_is_free() {
+    check(&[
+        Case(
+            "free: numbered by the clock",
+            [nothing(), nothing()],
+            acquire(1_000),
+            granted(NOW),
+            [token(&ours(), 1_000), fence(NOW, DAY + 1_000)],
+        ),
+        Case(
+            "held before: still numbered by the clock, which has moved on",
+            [nothing(), fence(NOW - 5, 777)],
+            acquire(1_000),
+            granted(NOW),
+            [token(&ours(), 1_000), fence(NOW, DAY + 1_000)],
+        ),
+        Case(
+            "held before, and the clock was stepped back: one more than the last number",
+            [nothing(), fence(NOW + 5, 777)],
+            acquire(1_000),
+            granted(NOW + 6),
+            [token(&ours(), 1_000), fence(NOW + 6, DAY + 1_000)],
+        ),
+        Case(
+            "somebody took the fence key's end away: it has one again",
+            [nothing(), fence(3, NO_END)],
+            acquire(10),
+            granted(NOW),
+            [token(&ours(), 10), fence(NOW, DAY + 10)],
+        ),
+        Case(
+            "the longest TTL",
+            [nothing(), nothing()],
+            acquire(Ttl::MAX_MS),
+            granted(NOW),
+            [token(&ours(), 1 << 53), fence(NOW, (1 << 53) + DAY)],
+        ),
+    ]);
+}
+
+#[test]
+fn acquire_by_the_holder_raises_the_ttl_and_keeps_the_number() {
+    check(&[
+        Case(
+            "less left than asked for: raised",
+            [token(&ours(), 400), fence(7, 5_000)],
+            acquire(1_000),
+            granted(7),
+            [token(&ours(), 1_000), fence(7, DAY + 1_000)],
+        ),
+        Case(
+            "more left than asked for: never lowered",
+            [token(&ours(), 9_000), fence(7, 5_000)],
+            acquire(1_000),
+            granted(7),
+            [token(&ours(), 9_000), fence(7, DAY + 1_000)],
+        ),
+        Case(
+            "somebody took its end away: it has one again",
+            [token(&ours(), NO_END), fence(7, 5_000)],
+            acquire(1_000),
+            granted(7),
+            [token(&ours(), 1_000), fence(7, DAY + 1_000)],
+        ),
+        Case(
+            "somebody deleted the number: a new one, and the TTL raised",
+            [token(&ours(), 400), nothing()],
+            acquire(1_000),
+            granted(NOW),
+            [token(&ours(), 1_000), fence(NOW, DAY + 1_000)],
+        ),
+        Case(
+            "somebody deleted the number: a new one, and the TTL not lowered",
+            [token(&ours(), 9_000), nothing()],
+            acquire(1_000),
+            granted(NOW),
+            [token(&ours(), 9_000), fence(NOW, DAY + 1_000)],
+        ),
+    ]);
+}
+
+/// What may hold a lock, and how the holder is told.
+fn others() -> Vec<(&'static str, Seen, Held)> {
+    vec![
+        ("a client of ours", token(&theirs(), 500), held(bob(), Some(500))),
+        ("a client of ours, for ever", token(&theirs(), NO_END), held(bob(), None)),
+        ("another library", text("d41d8cd9", 500), held(foreign(b"d41d8cd9"), Some(500))),
+        ("another library, for ever", text("1", NO_END), held(foreign(b"1"), None)),
+        ("an empty value", text("", 500), held(foreign(b""), Some(500))),
+        ("bytes", text(b"\0\r\n\xff", 500), held(foreign(b"\0\r\n\xff"), Some(500))),
+        ("a hash (Redisson)", hash(500), held(hash_holder(), Some(500))),
+        ("a hash, for ever", hash(NO_END), held(hash_holder(), None)),
+    ]
+}
+
+#[test]
+fn acquire_and_resume_leave_what_another_holds() {
+    for op in [acquire(60_000), resume(60_000)] {
+        let row = |(name, holder, held): (_, Seen, _)| {
+            let keys = [holder, fence(7, 5_000)];
+            Case(name, keys.clone(), op.clone(), Reply::Held(held), keys)
+        };
+        check(&others().into_iter().map(row).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn steal_takes_it_from_whoever_holds_it() {
+    let from = others().into_iter().map(|(name, holder, _)| (name, holder));
+    let from = from.chain([("nobody", nothing()), ("itself", token(&ours(), 9_000))]);
+    let row = |(name, holder)| {
+        Case(
+            name,
+            [holder, fence(NOW + 1, 5_000)],
+            steal(1_000),
+            granted(NOW + 2),
+            [token(&ours(), 1_000), fence(NOW + 2, DAY + 1_000)],
+        )
+    };
+    check(&from.map(row).collect::<Vec<_>>());
+}
+
+#[test]
+fn resume_goes_on_and_never_begins() {
+    check(&[
+        Case(
+            "ended: nothing is created",
+            [nothing(), fence(7, 5_000)],
+            resume(1_000),
+            Reply::Free,
+            [nothing(), fence(7, 5_000)],
+        ),
+        Case(
+            "held: raised, with its number",
+            [token(&ours(), 400), fence(7, 5_000)],
+            resume(1_000),
+            granted(7),
+            [token(&ours(), 1_000), fence(7, DAY + 1_000)],
+        ),
+        Case(
+            "held: never lowered",
+            [token(&ours(), 9_000), fence(7, 5_000)],
+            resume(1_000),
+            granted(7),
+            [token(&ours(), 9_000), fence(7, DAY + 1_000)],
+        ),
+    ]);
+}

@@ -1,0 +1,70 @@
+//! Giving a lock back, and looking at it: release, forced or not, and inspect.
+
+use tenure_core::Inspection;
+
+use super::*;
+
+#[test]
+fn release_deletes_the_tokens_own_lock_alone() {
+    let kept = fence(7, 5_000);
+    let row = |name, before: Seen, release_, after: Seen| {
+        let reply = released(release_);
+        Case(name, [before, kept.clone()], release(), reply, [after, kept.clone()])
+    };
+    let other = |name, seen: Seen, holder| row(name, seen.clone(), Release::Other(holder), seen);
+    check(&[
+        row("ours", token(&ours(), 500), Release::Released(alice()), nothing()),
+        row("ours, for ever", token(&ours(), NO_END), Release::Released(alice()), nothing()),
+        row("free: the second release", nothing(), Release::Free, nothing()),
+        other("another's", token(&theirs(), 500), bob()),
+        other("another library's", text("1", NO_END), foreign(b"1")),
+        other("a value of another type", hash(NO_END), hash_holder()),
+    ]);
+}
+
+#[test]
+fn force_release_deletes_whatever_is_there() {
+    let kept = fence(7, 5_000);
+    let row = |name, before, release| {
+        let reply = released(release);
+        Case(name, [before, kept.clone()], force_release(), reply, [nothing(), kept.clone()])
+    };
+    check(&[
+        row("a client of ours", token(&theirs(), 500), Release::Released(bob())),
+        row("another library", text("1", NO_END), Release::Released(foreign(b"1"))),
+        row("an empty value", text("", 500), Release::Released(foreign(b""))),
+        row("a value of another type", hash(NO_END), Release::Released(hash_holder())),
+        row("nobody", nothing(), Release::Free),
+    ]);
+}
+
+#[test]
+fn inspect_tells_and_changes_nothing() {
+    let row = |name, keys: [Seen; 2], held, last_number: Option<u64>| {
+        let last_number = last_number.map(number);
+        let told = Inspection { held, last_number, waiters: Vec::new(), waiting: 0 };
+        Case(name, keys.clone(), inspect(), Reply::Inspected(told), keys)
+    };
+    check(&[
+        row("never held", [nothing(), nothing()], None, None),
+        row("held before", [nothing(), fence(7, 500)], None, Some(7)),
+        row(
+            "held",
+            [token(&theirs(), 500), fence(NOW, 900)],
+            Some(held(bob(), Some(500))),
+            Some(NOW),
+        ),
+        row(
+            "another library",
+            [text("1", NO_END), nothing()],
+            Some(held(foreign(b"1"), None)),
+            None,
+        ),
+        row("a hash", [hash(500), nothing()], Some(held(hash_holder(), Some(500))), None),
+        row("no number at the fence key", [nothing(), text("x", 500)], None, None),
+        row("a hash at the fence key", [nothing(), hash(500)], None, None),
+        row("the last number", [nothing(), fence(LAST, 500)], None, Some(LAST)),
+    ]);
+}
+
+const LAST: u64 = FencingToken::MAX.get();
