@@ -36,7 +36,8 @@ impl fmt::Display for FencingToken {
     }
 }
 
-/// What stands at a fence key when it is no counter. A grant is refused then, and nothing written.
+/// What stands at a key that tenure derives when it is not tenure's. A grant is refused then, and
+/// nothing written.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FenceFault {
@@ -49,6 +50,9 @@ pub enum FenceFault {
     /// The largest number: there is no next one.
     #[error("the fence key holds 2^53 - 1, the last number")]
     Exhausted,
+    /// The queue's key, not the fence key, holds a value of another type than a sorted set.
+    #[error("the queue key holds a value of another type")]
+    Queue,
 }
 
 /// The number of the next grant: one more than the last, and at least the node's clock in µs.

@@ -53,6 +53,12 @@ impl LockKey {
         self.derived("fence")
     }
 
+    /// The key of this lock's wait queue, in the same Cluster slot wherever one exists.
+    #[must_use]
+    pub fn queue(&self) -> Vec<u8> {
+        self.derived("queue")
+    }
+
     /// Whether the derived keys are in this key's Cluster slot.
     ///
     /// False for keys such as `a}b`: they hash whole, and no wrapped name hashes the same.

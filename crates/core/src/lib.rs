@@ -21,6 +21,7 @@ mod holder;
 mod key;
 mod lease;
 mod op;
+mod queue;
 mod quorum;
 mod row;
 pub mod script;
@@ -36,7 +37,8 @@ pub use fence::{FENCE_FLOOR_TTL, FenceFault, FencingToken, fence_ttl, next_numbe
 pub use holder::{Holder, HolderLabel, LabelError};
 pub use key::{KeyError, LockKey, RESERVED_SUFFIXES};
 pub use lease::{Lease, LeaseSettings, LossReason};
-pub use op::{Held, Inspection, Op, Release, Renewal, RenewalAnswer, Reply, TtlLeft};
+pub use op::{Held, Inspection, Next, Op, Release, Renewal, RenewalAnswer, Reply, TtlLeft, Waiter};
+pub use queue::{Channel, Entry, Place, Ticket, Wake};
 pub use quorum::{NodeId, Quorum};
 pub use row::{NodeTime, Row, Stored, Value};
 pub use table::Table;

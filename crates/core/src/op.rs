@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{FenceFault, FencingToken, Holder, LockKey, Token, Ttl};
+use crate::{Entry, FenceFault, FencingToken, Holder, LockKey, Place, Ticket, Token, Ttl};
 
 /// One atomic step on one node: one script on a server, one transaction in a store.
 ///
@@ -11,7 +11,8 @@ use crate::{FenceFault, FencingToken, Holder, LockKey, Token, Ttl};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "every node must carry out every op")]
 pub enum Op {
-    /// Take the lock if it is free, or raise its TTL if this very token holds it.
+    /// Take the lock if it is free and nobody waits for it, or raise its TTL if this very token
+    /// holds it: so a waiter confirms, too. Else join the queue, if the caller waits.
     Acquire {
         /// The lock.
         key: LockKey,
@@ -19,15 +20,22 @@ pub enum Op {
         token: Token,
         /// The lifetime the key gets.
         ttl: Ttl,
+        /// How the caller waits, if it does.
+        place: Option<Place>,
     },
     /// Raise the TTL of each lease that its token still holds. Never lowers, never creates.
     Renew(Vec<Renewal>),
-    /// Delete the key if the token holds it.
+    /// Hand the lock to the next waiter if the token holds it, or delete the key if nobody waits;
+    /// and take the token out of the queue. A lock that is free is handed on all the same.
     Release {
         /// The lock.
         key: LockKey,
-        /// The token that may hold it.
+        /// The token that may hold it, or wait for it.
         token: Token,
+        /// How the token may stand in the queue.
+        entries: Vec<Entry>,
+        /// A command of a dead connection may still arrive under this token: it must do nothing.
+        bury: bool,
     },
     /// Raise the TTL if this very token holds the lock, and tell its number. Never creates.
     Resume {
@@ -47,7 +55,7 @@ pub enum Op {
         /// The lifetime the key gets.
         ttl: Ttl,
     },
-    /// Delete the key whoever holds it.
+    /// Take the lock from whoever holds it, and hand it to the next waiter.
     ForceRelease {
         /// The lock.
         key: LockKey,
@@ -79,14 +87,32 @@ pub enum Reply {
     Granted(FencingToken),
     /// Another holds the lock.
     Held(Held),
+    /// Another holds the lock, and the caller stands in the queue.
+    Queued {
+        /// Who holds it.
+        held: Held,
+        /// The caller's place, which it keeps.
+        ticket: Ticket,
+        /// How many are before it.
+        position: u64,
+    },
+    /// The token was cancelled before: the command came too late.
+    Cancelled,
+    /// Many dead waiters were dropped, and there are more: ask again at once.
+    More,
     /// Nobody holds the lock, and it was not asked for unless held.
     Free,
-    /// The fence key holds no counter, so nothing was granted and nothing written.
+    /// A key that tenure derives holds something else, so nothing was granted and nothing written.
     Faulty(FenceFault),
     /// One answer per renewal, in order.
     Renewed(Vec<RenewalAnswer>),
     /// What became of a release, forced or not.
-    Released(Release),
+    Released {
+        /// What stood at the lock's key.
+        release: Release,
+        /// Whom the lock went to.
+        next: Next,
+    },
     /// What stands at the key.
     Inspected(Inspection),
 }
@@ -140,12 +166,34 @@ pub enum RenewalAnswer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "every caller must face every answer")]
 pub enum Release {
-    /// The key was there (held by the token, unless forced) and is deleted.
+    /// The key was there, held by the token unless forced, and is given up.
     Released(Holder),
     /// There was no key.
     Free,
     /// Another holds the lock; nothing was changed.
     Other(Holder),
+}
+
+/// Whom a node served when a lock became free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "every caller must face every answer")]
+pub enum Next {
+    /// Nobody waits.
+    Nobody,
+    /// The lock is set for the next waiter, for a claim.
+    Waiter,
+    /// Many dead waiters were dropped, and there are more: ask again at once.
+    More,
+}
+
+/// One who waits, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "all that the queue tells")]
+pub struct Waiter {
+    /// Who.
+    pub holder: Holder,
+    /// Its place: the server's clock, in microseconds, when it joined.
+    pub ticket: Ticket,
 }
 
 /// What stands at a lock's keys.
@@ -156,4 +204,13 @@ pub struct Inspection {
     pub held: Option<Held>,
     /// The number of the last grant, while the fence key lives and is sound.
     pub last_number: Option<FencingToken>,
+    /// The first [`Inspection::MOST_WAITERS`] who wait, in order.
+    pub waiters: Vec<Waiter>,
+    /// How many wait.
+    pub waiting: u64,
+}
+
+impl Inspection {
+    /// The most waiters that an inspection lists: it must not hold up the server.
+    pub const MOST_WAITERS: usize = 100;
 }

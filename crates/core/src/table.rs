@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{LockKey, NodeTime, Op, Reply, Row};
+use crate::{Channel, LockKey, NodeTime, Op, Renewal, Reply, Row, Wake};
 
 /// All locks of one node.
 #[derive(Clone, Debug, Default)]
@@ -14,21 +14,26 @@ pub struct Table {
 
 impl Table {
     /// Carries out one op, atomically by construction.
-    pub fn apply(&mut self, at: NodeTime, op: &Op) -> Reply {
+    ///
+    /// `present` says who listens to a channel; the messages are for the caller to deliver.
+    pub fn apply(
+        &mut self,
+        at: NodeTime,
+        present: &dyn Fn(&Channel) -> bool,
+        op: &Op,
+    ) -> (Reply, Vec<Wake>) {
         self.sweep_if_grown(at);
         match op {
-            Op::Renew(leases) => Reply::Renewed(
-                leases
-                    .iter()
-                    .map(|lease| self.row(&lease.key, |row| row.renew(at, lease)))
-                    .collect(),
-            ),
+            Op::Renew(leases) => {
+                let renew = |lease: &Renewal| self.row(&lease.key, |row| row.renew(at, lease));
+                (Reply::Renewed(leases.iter().map(renew).collect()), Vec::new())
+            }
             Op::Acquire { key, .. }
             | Op::Resume { key, .. }
             | Op::Steal { key, .. }
             | Op::Release { key, .. }
             | Op::ForceRelease { key }
-            | Op::Inspect { key } => self.row(key, |row| row.apply(at, op)),
+            | Op::Inspect { key } => self.row(key, |row| row.apply(at, present, op)),
         }
     }
 

@@ -53,6 +53,11 @@ impl Ttl {
         Ok(ttl)
     }
 
+    /// A lifetime that somebody wrote in milliseconds; none for zero, or over [`Ttl::MAX_MS`].
+    pub(crate) const fn from_millis(ms: u64) -> Option<Self> {
+        if 0 < ms && ms <= Self::MAX_MS { Some(Self(ms)) } else { None }
+    }
+
     /// The lifetime in milliseconds.
     #[must_use]
     pub const fn as_millis(self) -> u64 {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Backoff, Timestamp, TtlLeft};
+use crate::{Backoff, Channel, Held, Ticket, Timestamp, TtlLeft, backoff::spread};
 
 /// How long an acquisition waits for another's lease to end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,16 +18,21 @@ pub enum Wait {
     No,
 }
 
-/// When to try again, and when to give up: the seam for every way of waiting.
+/// When to try again, and when to give up: the client's side of waiting, for one waiter.
 ///
-/// This one polls, with growing and jittered delays, and never sleeps past the end of the lease it
-/// was told or past its own deadline.
+/// A waiter in the queue is told when its turn comes, so its timer is only for what is never told:
+/// a holder that died, a message that was lost. Every waiter has one, since the head may be dead;
+/// they are staggered by position, so that not all look at once. Where there is no queue (a node
+/// that permits no channel, a quorum) it polls, with growing and jittered delays. In either case it
+/// never sleeps past its own deadline, and the last try is at the deadline itself.
 #[derive(Clone, Debug)]
 pub struct Waiting {
     /// The last moment of a try; `None` for ever.
     until: Option<Timestamp>,
     backoff: Backoff,
     told: bool,
+    ticket: Option<Ticket>,
+    suspect: Option<Channel>,
 }
 
 impl Waiting {
@@ -39,10 +44,23 @@ impl Waiting {
             Wait::Within(budget) => Some(now + budget),
             Wait::No => Some(now),
         };
-        Self { until, backoff: Backoff::new(POLL_LEAST, POLL_MOST), told: false }
+        let backoff = Backoff::new(POLL_LEAST, POLL_MOST);
+        Self { until, backoff, told: false, ticket: None, suspect: None }
     }
 
-    /// Another holds the lock: when to try again, or `None` to give up.
+    /// The place to bring along to the next try, if one was told.
+    #[must_use]
+    pub const fn ticket(&self) -> Option<Ticket> {
+        self.ticket
+    }
+
+    /// The channel to name as suspect in the next try, and only in that one.
+    #[must_use]
+    pub fn take_suspect(&mut self) -> Option<Channel> {
+        self.suspect.take()
+    }
+
+    /// Another holds the lock, and there is no queue: when to try again, or `None` to give up.
     #[must_use]
     pub fn handle_held(
         &mut self,
@@ -54,6 +72,41 @@ impl Waiting {
         let poll = now + self.backoff.next_delay(random);
         let end = ttl_left.get().map_or(Timestamp::MAX, |left| now + left + AFTER_END);
         self.clip(now, poll.min(end))
+    }
+
+    /// Another holds the lock, and this waiter has a place: when to look again unless told before,
+    /// or `None` to give up.
+    #[must_use]
+    pub fn handle_queued(
+        &mut self,
+        now: Timestamp,
+        held: &Held,
+        ticket: Ticket,
+        position: u64,
+        random: u64,
+    ) -> Option<Timestamp> {
+        self.told = true;
+        self.ticket = Some(ticket);
+        self.backoff.reset();
+        if position == 0 && held.holder.is_foreign() {
+            // Its release tells nobody: the head alone looks, for all who stand behind it.
+            return self.clip(now, now + spread(FOREIGN_POLL, random));
+        }
+        let left = held.ttl_left.get().map_or(LONGEST_LOOK, |left| left.min(LONGEST_LOOK));
+        let behind = u32::try_from(position).unwrap_or(u32::MAX).min(MOST_STAGGERED);
+        self.clip(now, now + left + AFTER_END + STAGGER * behind)
+    }
+
+    /// The lock went to another waiter, for a claim; this one stands in: when to look after it.
+    #[must_use]
+    pub fn handle_stand_in(
+        &mut self,
+        now: Timestamp,
+        claim_ms: u64,
+        granted: Channel,
+    ) -> Option<Timestamp> {
+        self.suspect = Some(granted);
+        self.clip(now, now + Duration::from_millis(claim_ms) + AFTER_END)
     }
 
     /// No node could tell: when to try again, or `None` to give up.
@@ -91,8 +144,18 @@ const POLL_LEAST: Duration = Duration::from_millis(10);
 /// About four polls a second: what the peers do, who know no better way.
 const POLL_MOST: Duration = Duration::from_millis(250);
 
+/// The head looks after a foreign holder ten times a second.
+const FOREIGN_POLL: Duration = Duration::from_millis(100);
+
 /// A server deletes a key only when its clock is past the end, and it counts whole milliseconds.
 const AFTER_END: Duration = Duration::from_millis(2);
+
+/// No waiter believes a TTL that is longer: the server's clock may have been stepped.
+const LONGEST_LOOK: Duration = Duration::from_secs(30);
+
+/// Each place further back looks a second later, up to half a minute.
+const STAGGER: Duration = Duration::from_secs(1);
+const MOST_STAGGERED: u32 = 30;
 
 #[cfg(test)]
 mod tests {
@@ -150,5 +213,45 @@ mod tests {
         let mut waiting = Waiting::new(at(0), Wait::Within(ms(100)));
         assert!(waiting.handle_unknown(at(0), 0).is_some());
         assert_eq!(waiting.handle_unknown(at(100), 0), None);
+    }
+
+    fn held(holder: &[u8], ttl_left: TtlLeft) -> Held {
+        Held { holder: crate::Holder::from_value(holder), ttl_left }
+    }
+
+    const OURS: &[u8] = b"0123456789abcdef0123456789abcdef@h";
+
+    #[test]
+    fn each_place_in_the_queue_looks_a_second_later() {
+        let mut waiting = Waiting::new(at(0), Wait::Forever);
+        let ticket = Ticket::new(7).unwrap();
+        let mut look = |position, left| {
+            waiting.handle_queued(at(0), &held(OURS, left), ticket, position, 500).unwrap()
+        };
+        assert_eq!(look(0, TtlLeft::Ends(ms(10_000))), at(10_002));
+        assert_eq!(look(3, TtlLeft::Ends(ms(10_000))), at(13_002));
+        assert_eq!(look(500, TtlLeft::Ends(ms(10_000))), at(40_002));
+        assert_eq!(look(0, NEVER), at(30_002));
+        assert_eq!(look(0, TtlLeft::Ends(ms(3_600_000))), at(30_002));
+        assert_eq!(waiting.ticket(), Some(ticket));
+    }
+
+    #[test]
+    fn only_the_head_polls_a_foreign_holder() {
+        let mut waiting = Waiting::new(at(0), Wait::Forever);
+        let ticket = Ticket::new(7).unwrap();
+        let foreign = held(b"theirs", NEVER);
+        assert_eq!(waiting.handle_queued(at(0), &foreign, ticket, 0, 500), Some(at(100)));
+        assert_eq!(waiting.handle_queued(at(0), &foreign, ticket, 1, 500), Some(at(31_002)));
+    }
+
+    #[test]
+    fn a_stand_in_looks_after_the_claim_and_names_the_suspect_once() {
+        let mut waiting = Waiting::new(at(0), Wait::Within(ms(5_000)));
+        let granted = Channel::new(9);
+        assert_eq!(waiting.handle_stand_in(at(10), 1_000, granted.clone()), Some(at(1_012)));
+        assert_eq!(waiting.take_suspect(), Some(granted));
+        assert_eq!(waiting.take_suspect(), None);
+        assert_eq!(waiting.handle_stand_in(at(4_500), 1_000, Channel::new(1)), Some(at(5_000)));
     }
 }

@@ -1,20 +1,79 @@
--- Takes the lock if it is free; raises its TTL, never lowers it, if this very token holds it.
+-- Takes the lock if it is free and nobody waits for it; raises its TTL, never lowers it, if this
+-- very token holds it (so a waiter confirms). Else joins the queue, if the caller waits.
 --
--- KEYS    1 lock, 2 fence
--- ARGV    1 request number, 2 token, 3 TTL (ms), 4 TTL of the fence key (ms)
+-- KEYS    1 lock, 2 fence, 3 queue
+-- ARGV    1 request number, 2 token, 3 TTL (ms), 4 TTL of the fence key (ms); for a caller that
+--         waits: 5 its entry, 6 ticket or '', 7 its entry of an earlier connection or '',
+--         8 suspect channel or ''
 -- Replies {request, 'granted', number}
 --         {request, 'held', value at the lock, ms left or -1}
 --         {request, 'type', type at the lock, ms left or -1}
---         {request, 'fault', 'type' | 'value' | 'exhausted'}
--- Atomic  because the check, the number and the value with its TTL must be one step: between a
---         check and a SET another client could take the lock, and a crash between a SET and an
---         EXPIRE would leave it held for ever. The wait queue's turn comes before the grant.
+--         {request, 'queued', 'held' | 'type', value or type, ms left or -1, ticket, position}
+--         {request, 'cancelled'} the token was given up before
+--         {request, 'more'} many dead waiters were dropped: ask again at once
+--         {request, 'fault', 'type' | 'value' | 'exhausted' | 'queue'}
+-- Atomic  because the check, the queue's turn, the number and the value with its TTL must be one
+--         step: between a check and a SET another client could take the lock, and a crash between
+--         a SET and an EXPIRE would leave it held for ever.
 local request, token, ttl, fence_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local entry, ticket, previous, suspect = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+
+-- The ticket of the caller's entry, which is added, moved or lowered as need be. Kept within what
+-- a ticket can be, whatever scores others wrote.
+local function join()
+  local old = false
+  if previous ~= '' and previous ~= entry then
+    old = redis.call('ZSCORE', Q, previous)
+    if old then
+      redis.call('ZREM', Q, previous)
+      redis.call('ZADD', Q, old, entry)
+    end
+  end
+  old = tonumber(old or redis.call('ZSCORE', Q, entry))
+  local place = tonumber(ticket)
+  if old then
+    place = math.min(old, place or old)
+  elseif not place then
+    place = wall_us()
+    local below = '(' .. digits(TOMBSTONES)
+    local top = redis.call('ZREVRANGEBYSCORE', Q, below, '-inf', 'WITHSCORES', 'LIMIT', 0, 1)
+    if top[2] and tonumber(top[2]) >= place then place = tonumber(top[2]) + 1 end
+  end
+  place = math.max(0, math.min(place, TOMBSTONES - 1))
+  if place ~= old then redis.call('ZADD', Q, digits(place), entry) end
+  return digits(place)
+end
+
 if not is_ttl(ttl) then return redis.error_reply('ERR bad TTL') end
 local value, other = read(K)
-if other then return {request, 'type', other, redis.call('PTTL', K)} end
 if value == token then return keep(request, token, ttl, fence_ttl) end
-if value then return {request, 'held', value, redis.call('PTTL', K)} end
-local number, fault = grant(token, ttl, fence_ttl)
-if fault then return {request, 'fault', fault} end
-return {request, 'granted', number}
+local queued = redis.call('EXISTS', Q) == 1
+if queued then
+  local tombstone = redis.pcall('ZSCORE', Q, '!' .. token)
+  if type(tombstone) == 'table' then return {request, 'fault', 'queue'} end
+  if tombstone then return {request, 'cancelled'} end
+end
+local free = not value and not other
+local number, fault
+if free then
+  number, fault = next_number()
+  if fault then return {request, 'fault', fault} end
+end
+local place = entry and (queued or not free) and join()
+if free then
+  local next = serve(token, suspect)
+  if next == 'nobody' or next == 'me' then
+    set(token, ttl, fence_ttl, number)
+    return {request, 'granted', number}
+  end
+  if next == 'more' then
+    if place then redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS) end
+    return {request, 'more'}
+  end
+  value = redis.call('GET', K)
+end
+local left = redis.call('PTTL', K)
+local form, holder = other and 'type' or 'held', other or value
+if not place then return {request, form, holder, left} end
+redis.call('PEXPIRE', Q, math.max(left, 0) + QUEUE_EXTRA_MS)
+return {request, 'queued', form, holder, left, place, redis.call('ZRANK', Q, entry)}

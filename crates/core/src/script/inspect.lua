@@ -1,15 +1,25 @@
--- Reads who holds the lock, what is left of the lease, and the number of the last grant.
+-- Reads who holds the lock, what is left of the lease, the number of the last grant, and who waits.
 --
--- KEYS    1 lock, 2 fence
--- ARGV    1 request number
--- Replies {request, number or '', 'free'}
---         {request, number or '', 'held', value at the lock, ms left or -1}
---         {request, number or '', 'type', type at the lock, ms left or -1}
--- Atomic  because holder, time left and number must belong together. Writes nothing.
-local request = ARGV[1]
+-- KEYS    1 lock, 2 fence, 3 queue
+-- ARGV    1 request number, 2 the most waiters to list
+-- Replies {request, number or '', waiting, {entry, ticket, ...}, 'free'}
+--         {request, number or '', waiting, {entry, ticket, ...}, 'held', value, ms left or -1}
+--         {request, number or '', waiting, {entry, ticket, ...}, 'type', type, ms left or -1}
+-- Atomic  because holder, time left, number and queue must belong together. Writes nothing.
+local request, most = ARGV[1], ARGV[2]
 local number = last_number()
-number = number and string.format('%.0f', number) or ''
+number = number and digits(number) or ''
+local below = '(' .. digits(TOMBSTONES)
+local waiting = redis.pcall('ZCOUNT', Q, '-inf', below)
+local waiters = {}
+if type(waiting) == 'number' then
+  waiters = redis.call('ZRANGEBYSCORE', Q, '-inf', below, 'WITHSCORES', 'LIMIT', 0, most)
+  -- Some servers write 5000000000000000 as 5e+15, and others may have written any score.
+  for i = 2, #waiters, 2 do waiters[i] = digits(math.max(0, tonumber(waiters[i]))) end
+else
+  waiting = 0
+end
 local value, other = read(K)
-if other then return {request, number, 'type', other, redis.call('PTTL', K)} end
-if not value then return not_primary() or {request, number, 'free'} end
-return {request, number, 'held', value, redis.call('PTTL', K)}
+if other then return {request, number, waiting, waiters, 'type', other, redis.call('PTTL', K)} end
+if value then return {request, number, waiting, waiters, 'held', value, redis.call('PTTL', K)} end
+return not_primary() or {request, number, waiting, waiters, 'free'}

@@ -1,4 +1,4 @@
--- Library of the scripts; K and F are the keys of the one lock that most of them work on.
+-- Library of the scripts; K, F and Q are the keys of the one lock that most of them work on.
 
 -- The string at a key, false when there is none; nil and the type's name when it is no string.
 local function read(key)
@@ -21,6 +21,17 @@ local function not_primary()
   return redis.error_reply('READONLY this server is no primary')
 end
 
+-- The server's clock, in microseconds.
+local function wall_us()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+
+-- An integer as text: tostring would print 1.79e+15.
+local function digits(number)
+  return string.format('%.0f', number)
+end
+
 -- The number of the last grant, false when there is none; nil and a fault when it is no number.
 local function last_number()
   local value, other = read(F)
@@ -31,33 +42,45 @@ local function last_number()
   return number
 end
 
--- Fence first, then the lock: a refusal at the fence leaves no lock behind. Never without a TTL.
-local function grant(token, ttl, fence_ttl)
+-- The number of the next grant, as text; nil and a fault when there can be none.
+local function next_number()
   local last, fault = last_number()
   if fault then return nil, fault end
-  local time = redis.call('TIME')
   local number = (last or 0) + 1
-  local wall_us = time[1] * 1000000 + time[2]
-  if wall_us > number then number = wall_us end
+  local now = wall_us()
+  if now > number then number = now end
   if number > 9007199254740991 then return nil, 'exhausted' end
-  number = string.format('%.0f', number) -- tostring would print 1.79e+15
-  redis.call('SET', F, number, 'PX', fence_ttl)
-  redis.call('SET', K, token, 'PX', ttl)
-  return number
+  return digits(number)
 end
 
--- The reply to a token that holds the lock already: a lost reply, or a holder that comes back.
+-- Fence first, then the lock: a refusal at the fence leaves no lock behind. Never without a TTL.
+local function set(token, ttl, fence_ttl, number)
+  redis.call('SET', F, number, 'PX', fence_ttl)
+  redis.call('SET', K, token, 'PX', ttl)
+end
+
+-- Gives a lock at least this TTL, and its number a life beyond it.
+local function raise(lock, fence, ttl, fence_ttl)
+  if redis.call('PTTL', lock) < tonumber(ttl) then redis.call('PEXPIRE', lock, ttl) end
+  local left = redis.pcall('PTTL', fence)
+  if type(left) == 'number' and 2 * left < tonumber(fence_ttl) then
+    redis.pcall('PEXPIRE', fence, fence_ttl)
+  end
+end
+
+-- The reply to a token that holds the lock already: a confirmation, a lost reply, a return.
 local function keep(request, token, ttl, fence_ttl)
   local number, fault = last_number()
   if fault then return {request, 'fault', fault} end
-  local left = redis.call('PTTL', K)
   if number then
-    if left < tonumber(ttl) then redis.call('PEXPIRE', K, ttl) end
-    return {request, 'granted', string.format('%.0f', number)}
+    raise(K, F, ttl, fence_ttl)
+    return {request, 'granted', digits(number)}
   end
   -- The counter was deleted under the holder: a new number is the only true one.
-  number, fault = grant(token, ttl, fence_ttl)
+  local left = redis.call('PTTL', K)
+  number, fault = next_number()
   if fault then return {request, 'fault', fault} end
+  set(token, ttl, fence_ttl, number)
   if left > tonumber(ttl) then redis.call('PEXPIRE', K, left) end
   return {request, 'granted', number}
 end

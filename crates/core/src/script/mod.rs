@@ -8,7 +8,7 @@ mod reply;
 
 pub use reply::{Answer, Misread, read};
 
-use crate::{LockKey, Op, Token, Ttl, fence_ttl};
+use crate::{Inspection, LockKey, Op, Place, Token, Ttl, fence_ttl};
 
 /// A script that servers run.
 #[derive(Debug)]
@@ -22,14 +22,15 @@ pub struct Script {
     pub sha1: &'static str,
 }
 
-/// Scripts on one lock: `K` and `F`, the library, the body.
+/// The keys, the libraries, the body.
 macro_rules! script {
-    ($name:literal, $sha1:literal) => {
+    ($name:literal, $sha1:literal $(, $library:literal)?) => {
         Script {
             name: $name,
             text: concat!(
-                "local K, F = KEYS[1], KEYS[2]\n",
+                "local K, F, Q = KEYS[1], KEYS[2], KEYS[3]\n",
                 include_str!("lib.lua"),
+                $(include_str!($library),)?
                 include_str!(concat!($name, ".lua"))
             ),
             sha1: $sha1,
@@ -37,13 +38,17 @@ macro_rules! script {
     };
 }
 
-static ACQUIRE: Script = script!("acquire", "9d800e803958ce0dd0c4234d06747fb24967be8e");
-static RESUME: Script = script!("resume", "8fddf6ea26b0f4c34be090c0b0e14d6225567695");
-static STEAL: Script = script!("steal", "7f61424cfd7e507d6fcc7fdab9a561c05053199d");
-static RELEASE: Script = script!("release", "b56624c11d20a3acaa699090caeac5434c9b8d12");
-static FORCE_RELEASE: Script = script!("force_release", "dd55e9de6d88e885fcf4ff9fd574071ca67cb350");
-static INSPECT: Script = script!("inspect", "98a25cdeb01aeccac7b58b1c5fbb43869b9f06cf");
-static RENEW: Script = script!("renew", "938bb5e1dd68c2010b2934edf9ded8df8c007a8d");
+static ACQUIRE: Script =
+    script!("acquire", "5d50d37520f05bf50740693eb386135c571c3981", "queue.lua");
+static RESUME: Script = script!("resume", "da2852026272de6e01479f315029f53bfaa37c94");
+static STEAL: Script = script!("steal", "e51897cadd504b08282f8dda06cde4103433d6c4");
+static RELEASE: Script =
+    script!("release", "1be2c2180391e19dd5206ced016b1e24dd38f74f", "queue.lua");
+static FORCE_RELEASE: Script =
+    script!("force_release", "64296118778571d738556790c3336062c7412fb9", "queue.lua");
+static INSPECT: Script =
+    script!("inspect", "a913e8e1334993db16ff61c368180e2fa4dc9e88", "queue.lua");
+static RENEW: Script = script!("renew", "dfb0b66ee5c3a19881d58bf424a2948c6334c3a3");
 
 /// Every script, for tests and for those who audit them.
 pub static ALL: [&Script; 7] =
@@ -67,24 +72,33 @@ impl Call {
     pub fn new(op: &Op, request: u64) -> Self {
         let mut call = Self {
             script: script_of(op),
-            keys: Vec::with_capacity(2),
+            keys: Vec::with_capacity(3),
             args: vec![number(request)],
         };
         match op {
-            Op::Acquire { key, token, ttl }
-            | Op::Resume { key, token, ttl }
-            | Op::Steal { key, token, ttl } => {
-                call.key(key);
+            Op::Acquire { key, token, ttl, place } => {
+                call.keys_of(key);
+                call.lease(token, *ttl);
+                call.args.extend(place.iter().flat_map(|place| place_of(place, token)));
+            }
+            Op::Resume { key, token, ttl } | Op::Steal { key, token, ttl } => {
+                call.keys_of(key);
                 call.lease(token, *ttl);
             }
-            Op::Release { key, token } => {
-                call.key(key);
+            Op::Release { key, token, entries, bury } => {
+                call.keys_of(key);
                 call.args.push(token.as_bytes().to_vec());
+                call.args.push(number(u64::from(*bury)));
+                call.args.extend(entries.iter().map(|entry| entry.member(token)));
             }
-            Op::ForceRelease { key } | Op::Inspect { key } => call.key(key),
+            Op::ForceRelease { key } => call.keys_of(key),
+            Op::Inspect { key } => {
+                call.keys_of(key);
+                call.args.push(Inspection::MOST_WAITERS.to_string().into_bytes());
+            }
             Op::Renew(leases) => {
                 for lease in leases {
-                    call.key(&lease.key);
+                    call.keys.extend([lease.key.as_bytes().to_vec(), lease.key.fence()]);
                     call.lease(&lease.token, lease.ttl);
                 }
             }
@@ -92,9 +106,8 @@ impl Call {
         call
     }
 
-    fn key(&mut self, key: &LockKey) {
-        self.keys.push(key.as_bytes().to_vec());
-        self.keys.push(key.fence());
+    fn keys_of(&mut self, key: &LockKey) {
+        self.keys.extend([key.as_bytes().to_vec(), key.fence(), key.queue()]);
     }
 
     fn lease(&mut self, token: &Token, ttl: Ttl) {
@@ -114,6 +127,16 @@ fn script_of(op: &Op) -> &'static Script {
         Op::ForceRelease { .. } => &FORCE_RELEASE,
         Op::Inspect { .. } => &INSPECT,
     }
+}
+
+/// The arguments of a caller that waits: entry, ticket, earlier entry, suspect.
+fn place_of(place: &Place, token: &Token) -> [Vec<u8>; 4] {
+    [
+        place.entry.member(token),
+        place.ticket.map(|ticket| number(ticket.get())).unwrap_or_default(),
+        place.previous.as_ref().map(|entry| entry.member(token)).unwrap_or_default(),
+        place.suspect.as_ref().map(|channel| channel.as_str().into()).unwrap_or_default(),
+    ]
 }
 
 fn number(number: u64) -> Vec<u8> {
@@ -137,8 +160,8 @@ mod tests {
         let key = LockKey::new("k").unwrap();
         let token: Token = format!("{}@h", "0".repeat(32)).parse().unwrap();
         let ttl = Ttl::new(std::time::Duration::from_secs(1)).unwrap();
-        let call = Call::new(&Op::Acquire { key, token, ttl }, 7);
-        assert_eq!(call.keys, [&b"k"[..], b"{k}:tenure.fence"]);
+        let call = Call::new(&Op::Acquire { key, token, ttl, place: None }, 7);
+        assert_eq!(call.keys, [&b"k"[..], b"{k}:tenure.fence", b"{k}:tenure.queue"]);
         let args: Vec<_> = call.args.iter().map(|a| String::from_utf8_lossy(a)).collect();
         assert_eq!(args, ["7", &format!("{}@h", "0".repeat(32)), "1000", "86401000"]);
     }

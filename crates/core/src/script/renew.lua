@@ -16,11 +16,7 @@ local function renew(lock, fence, token, ttl, fence_ttl)
   end
   if not value then return {'gone'} end
   if value ~= token then return {'held', value} end
-  if redis.call('PTTL', lock) < tonumber(ttl) then redis.call('PEXPIRE', lock, ttl) end
-  local left = redis.pcall('PTTL', fence)
-  if type(left) == 'number' and 2 * left < tonumber(fence_ttl) then
-    redis.pcall('PEXPIRE', fence, fence_ttl)
-  end
+  raise(lock, fence, ttl, fence_ttl)
   return {'renewed'}
 end
 

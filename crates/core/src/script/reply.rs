@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    FenceFault, FencingToken, Held, Holder, Inspection, Op, Release, RenewalAnswer, Reply, TtlLeft,
+    FenceFault, FencingToken, Held, Holder, Inspection, Next, Op, Release, RenewalAnswer, Reply,
+    Ticket, TtlLeft, Waiter,
 };
 
 /// A server's reply, free of any protocol library's types.
@@ -51,7 +52,7 @@ pub fn read(op: &Op, request: u64, answer: Answer) -> Result<Reply, Misread> {
     }
     let reply = match op {
         Op::Acquire { .. } | Op::Resume { .. } | Op::Steal { .. } => fields.grant(),
-        Op::Release { .. } | Op::ForceRelease { .. } => fields.release().map(Reply::Released),
+        Op::Release { .. } | Op::ForceRelease { .. } => fields.release(),
         Op::Inspect { .. } => fields.inspection().map(Reply::Inspected),
         Op::Renew(leases) => fields.renewals(leases.len()).map(Reply::Renewed),
     };
@@ -76,24 +77,43 @@ impl Fields {
     fn grant(&mut self) -> Option<Reply> {
         match self.text()?.as_str() {
             "free" => Some(Reply::Free),
+            "queued" => {
+                let form = self.text()?;
+                let held = self.held(&form)?;
+                let ticket = Ticket::new(self.text()?.parse().ok()?)?;
+                Some(Reply::Queued { held, ticket, position: self.count()? })
+            }
+            "cancelled" => Some(Reply::Cancelled),
+            "more" => Some(Reply::More),
             "granted" => Some(Reply::Granted(self.number()?)),
             "fault" => Some(Reply::Faulty(match self.text()?.as_str() {
                 "type" => FenceFault::Type,
                 "value" => FenceFault::Value,
                 "exhausted" => FenceFault::Exhausted,
+                "queue" => FenceFault::Queue,
                 _ => return None,
             })),
             form => self.held(form).map(Reply::Held),
         }
     }
 
-    fn release(&mut self) -> Option<Release> {
-        match self.text()?.as_str() {
-            "released" => Some(Release::Released(Holder::from_value(&self.bytes()?))),
-            "released type" => Some(Release::Released(self.foreign_type()?)),
-            "free" => Some(Release::Free),
-            form => self.holder(form).map(Release::Other),
-        }
+    fn release(&mut self) -> Option<Reply> {
+        let release = match self.text()?.as_str() {
+            "released" => Release::Released(Holder::from_value(&self.bytes()?)),
+            "released type" => Release::Released(self.foreign_type()?),
+            "free" => Release::Free,
+            form => {
+                let release = Release::Other(self.holder(form)?);
+                return Some(Reply::Released { release, next: Next::Nobody });
+            }
+        };
+        let next = match self.text()?.as_str() {
+            "nobody" => Next::Nobody,
+            "waiter" => Next::Waiter,
+            "more" => Next::More,
+            _ => return None,
+        };
+        Some(Reply::Released { release, next })
     }
 
     fn inspection(&mut self) -> Option<Inspection> {
@@ -101,11 +121,21 @@ impl Fields {
             "" => None,
             digits => Some(FencingToken::new(digits.parse().ok()?)?),
         };
+        let waiting = self.count()?;
+        let Answer::Array(entries) = self.0.next()? else { return None };
+        let waiters = entries.chunks(2).map(waiter).collect::<Option<_>>()?;
         let held = match self.text()?.as_str() {
             "free" => None,
             form => Some(self.held(form)?),
         };
-        Some(Inspection { held, last_number })
+        Some(Inspection { held, last_number, waiters, waiting })
+    }
+
+    fn count(&mut self) -> Option<u64> {
+        match self.0.next()? {
+            Answer::Int(count) => u64::try_from(count).ok(),
+            _ => None,
+        }
     }
 
     fn renewals(&mut self, leases: usize) -> Option<Vec<RenewalAnswer>> {
@@ -156,6 +186,14 @@ impl Fields {
     }
 }
 
+/// A waiter from its entry and its ticket.
+fn waiter(pair: &[Answer]) -> Option<Waiter> {
+    let [Answer::Bytes(member), Answer::Bytes(ticket)] = pair else { return None };
+    let token = member.split(|&b| b == b' ').next()?;
+    let ticket = std::str::from_utf8(ticket).ok()?.parse().ok()?;
+    Some(Waiter { holder: Holder::from_value(token), ticket: Ticket::new(ticket)? })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,7 +210,7 @@ mod tests {
     #[test]
     fn a_reply_to_another_request_is_not_taken() {
         let wrong = Err(Misread::WrongRequest { request: 7 });
-        assert_eq!(read(&inspect(), 7, array(&["8", "", "free"])), wrong);
+        assert_eq!(read(&inspect(), 7, array(&["8", "free"])), wrong);
         assert_eq!(read(&inspect(), 7, array(&[])), wrong);
         assert_eq!(read(&inspect(), 7, Answer::Int(7)), wrong);
         assert_eq!(read(&inspect(), 7, Answer::Bytes(b"7".to_vec())), wrong);

@@ -1,6 +1,6 @@
 -- Raises the TTL, never lowers it, if this very token holds the lock, and tells its number.
 --
--- KEYS    1 lock, 2 fence
+-- KEYS    1 lock, 2 fence, 3 queue
 -- ARGV    1 request number, 2 token, 3 TTL (ms), 4 TTL of the fence key (ms)
 -- Replies {request, 'granted', number}
 --         {request, 'free'}

@@ -6,8 +6,9 @@
     reason = "the helpers of tests fail as the tests do"
 )]
 
+mod forms;
+mod listeners;
 mod model;
-mod mutants;
 mod node;
 mod property;
 mod scripts;

@@ -1,53 +1,92 @@
 //! The model, with what happens to a server besides our ops.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
-    FencingToken, LockKey, NodeTime, Op, Reply, Row, Stored, Table, Ttl, Value, fence_ttl,
+    Channel, FencingToken, LockKey, NodeTime, Op, Reply, Row, Stored, Table, Ticket, Ttl, Value,
+    Wake, fence_ttl,
 };
 
+use crate::listeners::{AT_FIRST, LINES, channels};
 use crate::node::Seen;
-use crate::steps::{Move, Place, RENEWED, Write};
+use crate::steps::{
+    Listen, Move, Part, RENEWED, Scored, TOMBSTONE_MS, TOMBSTONES, Write,
+};
 
 /// The rows of all locks.
 pub(crate) struct Model {
     rows: BTreeMap<LockKey, Row>,
     /// The same as a table, until somebody else writes: no table offers that.
     table: Option<Table>,
+    /// The channels that somebody listens to, by their index.
+    open: BTreeSet<usize>,
+    /// The last ticket that each token was told, by lock.
+    told: BTreeMap<(LockKey, String), Ticket>,
 }
 
 impl Model {
     /// Rows for these locks.
     pub(crate) fn new(locks: &[LockKey]) -> Self {
         let rows = locks.iter().map(|lock| (lock.clone(), Row::default())).collect();
-        Self { rows, table: Some(Table::default()) }
+        let open = AT_FIRST.into_iter().collect();
+        Self { rows, table: Some(Table::default()), open, told: BTreeMap::new() }
     }
 
     /// Carries out an op.
-    pub(crate) fn ask(&mut self, at: NodeTime, op: &Op) -> Reply {
-        let reply = match op {
+    pub(crate) fn ask(&mut self, at: NodeTime, op: &Op) -> (Reply, Vec<Wake>) {
+        let channels = channels();
+        let open: BTreeSet<_> = self.open.iter().map(|index| channels[*index].clone()).collect();
+        let present = |channel: &Channel| open.contains(channel);
+        let (reply, wakes) = match op {
             Op::Acquire { key, .. }
             | Op::Resume { key, .. }
             | Op::Steal { key, .. }
             | Op::Release { key, .. }
             | Op::ForceRelease { key }
-            | Op::Inspect { key } => self.row(key).apply(at, op),
+            | Op::Inspect { key } => self.row(key).apply(at, &present, op),
             Op::Renew(leases) => {
                 let renew = leases.iter().map(|l| self.row(&l.key).renew(at, l));
-                Reply::Renewed(renew.collect())
+                (Reply::Renewed(renew.collect()), Vec::new())
             }
         };
         if let Some(table) = &mut self.table {
-            assert_eq!(table.apply(at, op), reply, "the table does as its rows: {op:?}");
+            let (answer, messages) = table.apply(at, &present, op);
+            assert_eq!((&answer, &messages), (&reply, &wakes), "the table does as its rows: {op:?}");
         }
-        reply
+        if let (Op::Acquire { key, token, .. }, Reply::Queued { ticket, .. }) = (op, &reply) {
+            self.told.insert((key.clone(), token.as_str().to_owned()), *ticket);
+        }
+        (reply, wakes)
     }
 
-    /// Writes as somebody else.
-    pub(crate) fn foreign(&mut self, at: NodeTime, key: &LockKey, place: Place, write: &Write) {
+    /// The same op, with the ticket that its waiter was told.
+    pub(crate) fn with_ticket(&self, op: &Op) -> Op {
+        let mut op = op.clone();
+        if let Op::Acquire { key, token, place: Some(place), .. } = &mut op {
+            place.ticket = self.told.get(&(key.clone(), token.as_str().to_owned())).copied();
+        }
+        op
+    }
+
+    /// Changes who listens.
+    pub(crate) fn listen(&mut self, change: Listen) {
+        match change {
+            Listen::Open(index) => _ = self.open.insert(index),
+            Listen::Close(index) => _ = self.open.remove(&index),
+            Listen::Cut(line) => self.open.retain(|index| index % LINES != line),
+        }
+    }
+
+    /// Writes as somebody else, unless the server would refuse it: then it is false.
+    pub(crate) fn foreign(&mut self, at: NodeTime, key: &LockKey, part: Part, write: &Write) -> bool {
         self.table = None;
-        let stored = self.place(key, place);
+        self.row(key).expire(at);
+        let stored = self.part(key, part);
         let end = |ms| at.ttl_ms + ms;
+        let sorted = |members: &[Scored]| Stored {
+            value: Value::Sorted(scored(members).map(|(member, score)| (score, member)).collect()),
+            ends_ms: None,
+        };
         match (write, stored.as_mut()) {
             (Write::Text(bytes, ms), _) => {
                 let value = Value::Bytes(bytes.clone());
@@ -57,11 +96,21 @@ impl Model {
                 let value = Value::OtherType((*name).to_owned());
                 *stored = Some(Stored { value, ends_ms: None });
             }
+            (Write::Put(members), _) | (Write::Add(members), None) => {
+                *stored = Some(sorted(members));
+            }
+            (Write::Add(members), Some(Stored { value: Value::Sorted(old), .. })) => {
+                let new: BTreeMap<_, _> = scored(members).collect();
+                old.retain(|(_, member)| !new.contains_key(member));
+                old.extend(new.into_iter().map(|(member, score)| (score, member)));
+            }
+            (Write::Add(_), Some(_)) => return false,
             (Write::Expire(ms), Some(stored)) => stored.ends_ms = Some(end(*ms)),
             (Write::Persist, Some(stored)) => stored.ends_ms = None,
             (Write::Expire(_) | Write::Persist, None) => {}
             (Write::Delete, _) => *stored = None,
         }
+        true
     }
 
     /// Drops everything.
@@ -76,13 +125,20 @@ impl Model {
         let after = |ms: u64, by: i64| ms.saturating_add_signed(by);
         let target = match to {
             Move::By(us) => after(at.wall_us, *us),
-            Move::ToEnd(key, place, ms) => {
-                from_ms(after(self.place(key, *place).as_ref()?.ends_ms?, *ms))
+            Move::ToEnd(key, part, ms) => {
+                from_ms(after(self.part(key, *part).as_ref()?.ends_ms?, *ms))
             }
             Move::ToHalf(key, ms) => {
                 let half = fence_ttl(Ttl::new(RENEWED).unwrap()) / 2;
-                let end = self.place(key, Place::Fence).as_ref()?.ends_ms?;
+                let end = self.part(key, Part::Fence).as_ref()?.ends_ms?;
                 from_ms(after(end.saturating_sub(half), *ms))
+            }
+            Move::ToOld(key, ms) => {
+                let Value::Sorted(members) = &self.part(key, Part::Queue).as_ref()?.value else {
+                    return None;
+                };
+                let (score, _) = members.iter().find(|(score, _)| *score >= TOMBSTONES)?;
+                from_ms(after(score - TOMBSTONES + TOMBSTONE_MS, *ms))
             }
             Move::ToLastNumber(us) => after(FencingToken::MAX.get(), *us),
         };
@@ -98,9 +154,17 @@ impl Model {
             let row = self.rows.get_mut(lock).unwrap();
             row.expire(at);
             seen.extend([&row.lock, &row.fence].map(|stored| see(stored.as_ref(), at)));
+            let queue = see(row.queue.as_ref(), at);
+            seen.push(match &row.queue {
+                Some(Stored { value: Value::Sorted(members), .. }) => {
+                    Seen { members: members.iter().cloned().collect(), ..queue }
+                }
+                _ => queue,
+            });
             if let Some(table) = &mut self.table {
                 let inspect = Op::Inspect { key: lock.clone() };
-                assert_eq!(table.apply(at, &inspect), row.apply(at, &inspect));
+                let nobody = |_: &Channel| false;
+                assert_eq!(table.apply(at, &nobody, &inspect), row.apply(at, &nobody, &inspect));
             }
         }
         let size = seen.iter().filter(|seen| seen.kind != "none").count();
@@ -111,24 +175,33 @@ impl Model {
         self.rows.get_mut(key).unwrap()
     }
 
-    fn place(&mut self, key: &LockKey, place: Place) -> &mut Option<Stored> {
+    fn part(&mut self, key: &LockKey, part: Part) -> &mut Option<Stored> {
         let row = self.row(key);
-        match place {
-            Place::Lock => &mut row.lock,
-            Place::Fence => &mut row.fence,
+        match part {
+            Part::Lock => &mut row.lock,
+            Part::Fence => &mut row.fence,
+            Part::Queue => &mut row.queue,
         }
     }
 }
 
+/// Members with their scores: the last score counts, as for ZADD.
+fn scored(members: &[Scored]) -> impl Iterator<Item = (Vec<u8>, u64)> {
+    let last: BTreeMap<_, _> =
+        members.iter().map(|Scored(score, member)| (member.clone(), *score)).collect();
+    last.into_iter()
+}
+
 fn see(stored: Option<&Stored>, at: NodeTime) -> Seen {
-    let Some(Stored { value, ends_ms }) = stored else {
-        return Seen { kind: "none".to_owned(), value: None, pttl: -2 };
-    };
+    let nothing = Seen { kind: "none".to_owned(), value: None, members: Vec::new(), pttl: -2 };
+    let Some(Stored { value, ends_ms }) = stored else { return nothing };
     let pttl = ends_ms.map_or(-1, |ends| i64::try_from(ends - at.ttl_ms).unwrap());
-    match value {
-        Value::Bytes(bytes) => Seen { kind: "string".to_owned(), value: Some(bytes.clone()), pttl },
-        Value::OtherType(name) => Seen { kind: name.clone(), value: None, pttl },
-    }
+    let (kind, value) = match value {
+        Value::Bytes(bytes) => ("string", Some(bytes.clone())),
+        Value::Sorted(_) => ("zset", None),
+        Value::OtherType(name) => (name.as_str(), None),
+    };
+    Seen { kind: kind.to_owned(), value, pttl, ..nothing }
 }
 
 const EARLIEST_US: u64 = 1_000_000_000_000_000;

@@ -20,6 +20,8 @@ pub(crate) struct Seen {
     pub(crate) kind: String,
     /// What GET says, of a string.
     pub(crate) value: Option<Vec<u8>>,
+    /// What ZRANGE says, of a sorted set at the queue's key.
+    pub(crate) members: Vec<(u64, Vec<u8>)>,
     /// What PTTL says: -1 without an end, -2 without a key.
     pub(crate) pttl: i64,
 }
@@ -27,7 +29,11 @@ pub(crate) struct Seen {
 impl fmt::Debug for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = self.value.as_ref().map(|value| value.escape_ascii().to_string());
-        write!(f, "{} {value:?}, {} ms left", self.kind, self.pttl)
+        write!(f, "{} {value:?}, {} ms left", self.kind, self.pttl)?;
+        for (score, member) in &self.members {
+            write!(f, "\n    {score} {:?}", member.escape_ascii().to_string())?;
+        }
+        Ok(())
     }
 }
 
@@ -120,6 +126,13 @@ impl Node {
 
     /// What stands at the lock and at the fence key of each lock, and how many keys there are.
     pub(crate) fn look(&mut self, locks: &[LockKey]) -> (Vec<Seen>, i64) {
+        let (seen, size) = self.look_at_all(locks);
+        let of_two = |three: &[Seen]| [three[0].clone(), three[1].clone()];
+        (seen.chunks(3).flat_map(of_two).collect(), size)
+    }
+
+    /// What stands at the three keys of each lock, and how many keys there are.
+    pub(crate) fn look_at_all(&mut self, locks: &[LockKey]) -> (Vec<Seen>, i64) {
         let replies = self.pipeline(&look(locks));
         seen(&replies)
     }
@@ -127,14 +140,18 @@ impl Node {
 
 /// The commands whose replies [`seen`] reads.
 pub(crate) fn look(locks: &[LockKey]) -> Vec<Command> {
-    let keys: Command =
-        locks.iter().flat_map(|lock| [lock.as_bytes().to_vec(), lock.fence()]).collect();
+    let three = |lock: &LockKey| [lock.as_bytes().to_vec(), lock.fence(), lock.queue()];
+    let keys: Command = locks.iter().flat_map(three).collect();
     // Each key is looked up before the count, so that none is counted after its end. MGET and not
     // GET: it says nil of other types.
     let mut commands = vec![[vec![b"MGET".to_vec()], keys.clone()].concat()];
-    for key in keys {
+    for key in &keys {
         commands.push(vec![b"TYPE".to_vec(), key.clone()]);
-        commands.push(vec![b"PTTL".to_vec(), key]);
+        commands.push(vec![b"PTTL".to_vec(), key.clone()]);
+    }
+    for queue in keys.into_iter().skip(2).step_by(3) {
+        let [zrange, first, last] = ["ZRANGE", "0", "-1"].map(|word| word.as_bytes().to_vec());
+        commands.push(vec![zrange, queue, first, last, b"WITHSCORES".to_vec()]);
     }
     commands.push(vec![b"DBSIZE".to_vec()]);
     commands
@@ -143,12 +160,29 @@ pub(crate) fn look(locks: &[LockKey]) -> Vec<Command> {
 /// What the replies to [`look`] say.
 pub(crate) fn seen(replies: &[Value]) -> (Vec<Seen>, i64) {
     let [values, keys @ .., size] = replies else { panic!("too few replies: {replies:?}") };
-    let keys = values.array().iter().zip(keys.chunks(2)).map(|(value, key)| Seen {
+    let values = values.array();
+    let (keys, queues) = keys.split_at(2 * values.len());
+    let seen = values.iter().zip(keys.chunks(2)).zip(0..).map(|((value, key), index)| Seen {
         kind: key[0].text().unwrap().to_owned(),
         value: value.bytes().map(<[u8]>::to_vec),
+        members: if index % 3 == 2 { members(&queues[index / 3]) } else { Vec::new() },
         pttl: key[1].int(),
     });
-    (keys.collect(), size.int())
+    (seen.collect(), size.int())
+}
+
+/// Members with their scores; none of what is no sorted set.
+fn members(reply: &Value) -> Vec<(u64, Vec<u8>)> {
+    if reply.error().is_some() {
+        return Vec::new();
+    }
+    let member = |pair: &[Value]| {
+        // Some servers write a large round one as 5e+15.
+        let score: f64 = pair[1].text().unwrap().parse().unwrap();
+        let whole = format!("{score:.0}").parse().unwrap();
+        (whole, pair[0].bytes().unwrap().to_vec())
+    };
+    reply.array().chunks(2).map(member).collect()
 }
 
 /// Reads the reply to a request.

@@ -1,17 +1,17 @@
 //! Random sequences: a server and the model say the same and keep the same, after each step.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
-use tenure_core::{
-    FenceFault, Held, Holder, Inspection, LockKey, Release, RenewalAnswer, Reply, TtlLeft,
-};
+use tenure_core::{LockKey, Wake};
 use tenure_testkit::{ServerKind, scale};
 
+use crate::forms::Forms;
+use crate::listeners::{Heard, Listeners};
 use crate::model::Model;
 use crate::node::{self, Node};
-use crate::steps::{Place, Step, locks, sequences};
+use crate::steps::{Listen, Step, locks, sequences};
 
 #[test]
 fn redis_70_does_as_the_model() {
@@ -42,11 +42,7 @@ fn does_as_the_model(kind: ServerKind) {
         panic!("{kind}: {difference}");
     }
     assert_eq!(tried.sequences, sequences, "{kind}");
-    // Proof that the sequences go where it matters: every form of reply came, and came often.
-    for form in FORMS {
-        let seen = tried.forms.get(form).copied().unwrap_or_default();
-        assert!(seen > 20, "{kind}: only {seen} replies of the form {form:?}: {:?}", tried.forms);
-    }
+    tried.forms.assert_often(kind);
 }
 
 /// What came of some sequences.
@@ -55,8 +51,8 @@ pub(crate) struct Tried {
     pub(crate) difference: Option<String>,
     /// How many sequences it took, or how many there were.
     pub(crate) sequences: usize,
-    /// How often each form of reply came.
-    forms: BTreeMap<&'static str, usize>,
+    /// How often each form of reply and of message came.
+    forms: Forms,
 }
 
 /// This many sequences.
@@ -73,8 +69,7 @@ pub(crate) fn seeded(seed: u8, config: Config) -> TestRunner {
 
 /// Tries random sequences until there is a difference.
 pub(crate) fn try_sequences(node: &mut Node, mut runner: TestRunner) -> Tried {
-    let node = RefCell::new(node);
-    let forms = RefCell::new(BTreeMap::new());
+    let pair = RefCell::new(Pair::new(node));
     let tried = Cell::new(0);
     let failed = Cell::new(false);
     let outcome = runner.run(&sequences(), |steps| {
@@ -82,7 +77,7 @@ pub(crate) fn try_sequences(node: &mut Node, mut runner: TestRunner) -> Tried {
         if !failed.get() {
             tried.set(tried.get() + 1);
         }
-        run(&mut node.borrow_mut(), &steps, &mut forms.borrow_mut()).map_err(|difference| {
+        pair.borrow_mut().run(&steps).map_err(|difference| {
             failed.set(true);
             TestCaseError::fail(difference)
         })
@@ -94,142 +89,134 @@ pub(crate) fn try_sequences(node: &mut Node, mut runner: TestRunner) -> Tried {
         }
         TestError::Abort(reason) => format!("gave up: {reason}"),
     });
-    Tried { difference, sequences: tried.get(), forms: forms.into_inner() }
+    Tried { difference, sequences: tried.get(), forms: pair.into_inner().forms }
 }
 
-/// Takes the steps on a fresh node and on a fresh model.
-fn run(
-    node: &mut Node,
-    steps: &[Step],
-    forms: &mut BTreeMap<&'static str, usize>,
-) -> Result<(), String> {
-    let locks = locks();
-    let mut model = Model::new(&locks);
-    node.reset();
-    for (number, step) in (1..).zip(steps) {
-        take(node, &mut model, &locks, step, forms)
-            .map_err(|difference| format!("step {number}, {step:?}: {difference}"))?;
+/// A node with its listeners, and the model that it should do as.
+struct Pair<'a> {
+    node: &'a mut Node,
+    listeners: Listeners,
+    locks: Vec<LockKey>,
+    model: Model,
+    forms: Forms,
+}
+
+impl<'a> Pair<'a> {
+    fn new(node: &'a mut Node) -> Self {
+        let listeners = Listeners::start(&node.server);
+        let locks = locks();
+        let model = Model::new(&locks);
+        Self { node, listeners, locks, model, forms: Forms::default() }
     }
-    Ok(())
-}
 
-/// Takes one step on both, and compares what they say and what they keep.
-fn take(
-    node: &mut Node,
-    model: &mut Model,
-    locks: &[LockKey],
-    step: &Step,
-    forms: &mut BTreeMap<&'static str, usize>,
-) -> Result<(), String> {
-    let at = node.now();
-    let mut asked = None;
-    let mut commands = match step {
-        Step::Ask(op) => {
-            let (request, command) = node.request(op);
-            asked = Some((op, request, model.ask(at, op)));
-            vec![command]
+    /// Takes the steps on a fresh node and on a fresh model.
+    fn run(&mut self, steps: &[Step]) -> Result<(), String> {
+        self.model = Model::new(&self.locks);
+        self.node.reset();
+        self.listeners.restore();
+        for (number, step) in (1..).zip(steps) {
+            self.take(step)
+                .map_err(|difference| format!("step {number}, {step:?}: {difference}"))?;
         }
-        Step::Clock(to) => {
-            if let Some(target) = model.target(at, to) {
-                node.set_clock(target);
+        Ok(())
+    }
+
+    /// Takes one step on both, and compares what they say, whom they wake, and what they keep.
+    fn take(&mut self, step: &Step) -> Result<(), String> {
+        let at = self.node.now();
+        let mut asked = None;
+        let mut commands = Vec::new();
+        match step {
+            Step::Ask(_) | Step::Again(_) => {
+                let op = match step {
+                    Step::Again(op) => self.model.with_ticket(op),
+                    Step::Ask(op) => op.clone(),
+                    _ => unreachable!("only these ask"),
+                };
+                let (request, command) = self.node.request(&op);
+                let (reply, wakes) = self.model.ask(at, &op);
+                asked = Some((op, request, reply, wakes));
+                commands.extend([command, self.listeners.mark()]);
             }
-            Vec::new()
-        }
-        Step::Foreign(key, place, write) => {
-            model.foreign(at, key, *place, write);
-            write.commands(&match place {
-                Place::Lock => key.as_bytes().to_vec(),
-                Place::Fence => key.fence(),
-            })
-        }
-        Step::Flush => {
-            model.flush();
-            vec![vec![b"FLUSHALL".to_vec()]]
-        }
-    };
-    let own = commands.len();
-    commands.extend(node::look(locks));
-    let mut replies = node.pipeline(&commands);
-    let looked = replies.split_off(own);
-
-    if let Some((op, request, expected)) = asked {
-        let reply = node::read(op, request, replies.remove(0))?;
-        if reply != expected {
-            return Err(format!("the server says\n  {reply:?}\nand the model\n  {expected:?}"));
-        }
-        count(&reply, forms);
-    } else if let Some(error) = replies.iter().find_map(|reply| reply.error()) {
-        return Err(format!("refused: {error}"));
-    }
-    let (seen, size) = node::seen(&looked);
-    let (expected, expected_size) = model.look(node.now(), locks);
-    let keys = locks.iter().flat_map(|lock| [(lock, "lock"), (lock, "fence")]);
-    for ((key, seen), expected) in keys.zip(seen).zip(expected) {
-        if seen != expected {
-            return Err(format!(
-                "at {key:?} the server has\n  {seen:?}\nand the model\n  {expected:?}"
-            ));
-        }
-    }
-    if size != expected_size {
-        return Err(format!("the server has {size} keys, and the model {expected_size}"));
-    }
-    Ok(())
-}
-
-fn count(reply: &Reply, forms: &mut BTreeMap<&'static str, usize>) {
-    let mut add = |form| *forms.entry(form).or_default() += 1;
-    match reply {
-        Reply::Granted(_) => add("granted"),
-        Reply::Held(Held { holder, ttl_left }) => {
-            add(match holder {
-                Holder::Tenure(_) => "held",
-                Holder::ForeignType(_) => "held by a type",
-                _ => "held by another library",
-            });
-            if *ttl_left == TtlLeft::Never {
-                add("held for ever");
+            Step::Listen(change) => self.listen(*change),
+            Step::Clock(to) => {
+                if let Some(target) = self.model.target(at, to) {
+                    self.node.set_clock(target);
+                }
+            }
+            Step::Foreign(key, part, write) => {
+                if self.model.foreign(at, key, *part, write) {
+                    commands = write.commands(&part.of(key));
+                }
+            }
+            Step::Flush => {
+                self.model.flush();
+                commands.push(vec![b"FLUSHALL".to_vec()]);
             }
         }
-        Reply::Free => add("not resumed: free"),
-        Reply::Faulty(FenceFault::Type) => add("fault: type"),
-        Reply::Faulty(FenceFault::Value) => add("fault: value"),
-        Reply::Faulty(_) => add("fault: exhausted"),
-        Reply::Renewed(answers) => answers.iter().for_each(|answer| {
-            add(match answer {
-                RenewalAnswer::Renewed => "renewed",
-                RenewalAnswer::Gone => "gone",
-                RenewalAnswer::Other(_) => "not renewed: another's",
-                RenewalAnswer::Refused(_) => "refused",
-            });
-        }),
-        Reply::Released(Release::Released(_)) => add("released"),
-        Reply::Released(Release::Free) => add("already free"),
-        Reply::Released(Release::Other(_)) => add("not released: another's"),
-        Reply::Inspected(Inspection { held: None, .. }) => add("inspected: free"),
-        Reply::Inspected(Inspection { last_number: None, .. }) => add("inspected: no number"),
-        Reply::Inspected(_) => add("inspected"),
+        let own = commands.len();
+        commands.extend(node::look(&self.locks));
+        let mut replies = self.node.pipeline(&commands);
+        let looked = replies.split_off(own);
+
+        if let Some((op, request, expected, wakes)) = asked {
+            let published = self.listeners.published();
+            let reply = node::read(&op, request, replies.remove(0))?;
+            if reply != expected {
+                return Err(differ("says", &reply, &expected));
+            }
+            self.compare_messages(&published, &wakes)?;
+            self.forms.count(&op, &reply, &wakes);
+        } else if let Some(error) = replies.iter().find_map(|reply| reply.error()) {
+            return Err(format!("refused: {error}"));
+        }
+        self.compare_keys(&looked)
+    }
+
+    fn listen(&mut self, change: Listen) {
+        self.model.listen(change);
+        match change {
+            Listen::Open(index) => self.listeners.open(index),
+            Listen::Close(index) => self.listeners.close(index),
+            Listen::Cut(line) => self.listeners.cut(line, &self.node.server),
+        }
+    }
+
+    fn compare_messages(
+        &mut self,
+        published: &[(String, String)],
+        wakes: &[Wake],
+    ) -> Result<(), String> {
+        let message = |wake: &Wake| (wake.to().as_str().to_owned(), wake.text());
+        let expected: Vec<_> = wakes.iter().map(message).collect();
+        if published != expected {
+            return Err(differ("publishes", &published, &expected));
+        }
+        if expected.is_empty() {
+            return Ok(());
+        }
+        let mut by_channel = Heard::new();
+        for (channel, text) in expected {
+            by_channel.entry(channel).or_default().push(text);
+        }
+        let heard = self.listeners.heard();
+        if heard == by_channel { Ok(()) } else { Err(differ("wakes", &heard, &by_channel)) }
+    }
+
+    fn compare_keys(&mut self, looked: &[tenure_testkit::Value]) -> Result<(), String> {
+        let (seen, size) = node::seen(looked);
+        let (expected, expected_size) = self.model.look(self.node.now(), &self.locks);
+        let parts = ["lock", "fence", "queue"];
+        let keys = self.locks.iter().flat_map(|lock| parts.map(|part| (lock, part)));
+        for ((key, seen), expected) in keys.zip(seen).zip(expected) {
+            if seen != expected {
+                return Err(format!("at {key:?} {}", differ("has", &seen, &expected)));
+            }
+        }
+        if size == expected_size { Ok(()) } else { Err(differ("counts", &size, &expected_size)) }
     }
 }
 
-/// All that a server says in these sequences.
-const FORMS: [&str; 18] = [
-    "not resumed: free",
-    "granted",
-    "held",
-    "held by a type",
-    "held by another library",
-    "held for ever",
-    "fault: type",
-    "fault: value",
-    "fault: exhausted",
-    "renewed",
-    "gone",
-    "not renewed: another's",
-    "released",
-    "already free",
-    "not released: another's",
-    "inspected: free",
-    "inspected: no number",
-    "inspected",
-];
+fn differ(what: &str, server: &dyn Debug, model: &dyn Debug) -> String {
+    format!("the server {what}\n  {server:?}\nand the model\n  {model:?}")
+}

@@ -3,25 +3,34 @@
 use std::{rc::Rc, sync::Arc, time::Duration};
 
 use tenure_core::{
-    Attempt, FencingToken, Held, LockKey, Op, Outcome, Quorum, Reply, Token, Ttl, Vote, Wait,
-    Waiting,
+    Attempt, FencingToken, Held, Op, Outcome, Quorum, Reply, Ticket, Timestamp, Token, Ttl, Vote,
+    Wait, Waiting,
 };
 
 use super::{
-    command::{AcquireReply, AcquireRequest, Acquired, Grant, How},
+    command::{AcquireReply, AcquireRequest, Acquired, How},
     lease::{Holding, LeaseCell},
     state::{Acquiring, SHORTEST_LIMIT, State, command_limit},
 };
 use crate::{
     clock,
     error::{AcquireError, NoQuorum, NodeError, NodeErrorKind},
-    event, random,
+    event,
+    node::{Brought, Call, News, Waiter},
+    random,
 };
 
-/// How one attempt ended.
+/// How one try ended.
 enum Tried {
-    Acquired(Grant),
+    Acquired(FencingToken, Timestamp),
     Held(Held),
+    Queued {
+        held: Held,
+        ticket: Ticket,
+        position: u64,
+    },
+    /// Ask again at once.
+    Again,
     Free,
     Untold(NodeError),
 }
@@ -51,34 +60,70 @@ impl State {
         let AcquireRequest { key, class, wait, .. } = request;
         let began = clock::now();
         let mut waiting = Waiting::new(began, *wait);
+        let mut quest = Quest::begin(self, request)?;
         loop {
             let limit = self.limit(request, &waiting);
-            let next = match self.attempt(request, limit).await? {
-                Tried::Acquired(grant) => {
-                    event::acquired(key, class, clock::now().since(began));
-                    return Ok(Acquired::Yes(self.hold(request, grant)?));
+            let tried = quest.attempt(&mut waiting, limit).await;
+            let now = clock::now();
+            let random = random::jitter();
+            let next = match tried {
+                Tried::Acquired(number, sent) => {
+                    event::acquired(key, class, now.since(began));
+                    return Ok(Acquired::Yes(quest.hold(number, sent)?));
                 }
                 Tried::Free => return Ok(Acquired::Free),
+                Tried::Again => continue,
                 Tried::Held(held) => {
                     event::contended(key, class, &held.holder);
-                    let now = clock::now();
-                    match waiting.handle_held(now, held.ttl_left, random::jitter()) {
+                    let next = waiting.handle_held(now, held.ttl_left, random);
+                    // Refused without a place: nothing under this token is anywhere.
+                    quest = Quest::begin(self, request)?;
+                    match next {
+                        Some(next) => next,
+                        None => return Ok(Acquired::Held { held, waited: now.since(began) }),
+                    }
+                }
+                Tried::Queued { held, ticket, position } => {
+                    event::contended(key, class, &held.holder);
+                    let next = if self.node.tells_waiters() {
+                        waiting.handle_queued(now, &held, ticket, position, random)
+                    } else {
+                        waiting.handle_held(now, held.ttl_left, random)
+                    };
+                    match next {
                         Some(next) => next,
                         None => return Ok(Acquired::Held { held, waited: now.since(began) }),
                     }
                 }
                 Tried::Untold(error) => {
                     event::untold(key, class, &error);
-                    let next = waiting.handle_unknown(clock::now(), random::jitter());
+                    let next = waiting.handle_unknown(now, random);
+                    if !quest.is_queued() {
+                        quest = Quest::begin(self, request)?;
+                    }
                     match next.filter(|_| error.is_retryable()) {
                         Some(next) => next,
                         None => return Err(untold(error)),
                     }
                 }
             };
-            tokio::select! {
-                () = self.timers.sleep_until(next) => {}
-                () = self.node.freed() => {}
+            self.pause(&quest, &mut waiting, next).await;
+        }
+    }
+
+    /// Sleeps until it is time to look, or until the waiter is told to.
+    async fn pause(&self, quest: &Quest<'_>, waiting: &mut Waiting, mut until: Timestamp) {
+        loop {
+            let news = tokio::select! {
+                () = self.timers.sleep_until(until) => return,
+                news = quest.waiter.news() => news,
+            };
+            match news {
+                News::Look => return,
+                News::StandIn { claim_ms, granted } => {
+                    let now = clock::now();
+                    until = waiting.handle_stand_in(now, claim_ms, granted).unwrap_or(now);
+                }
             }
         }
     }
@@ -94,72 +139,57 @@ impl State {
             _ => limit,
         }
     }
+}
 
-    async fn attempt(
-        self: &Rc<Self>,
-        request: &AcquireRequest,
-        limit: Duration,
-    ) -> Result<Tried, AcquireError> {
-        let key = request.key.clone();
-        let ttl = request.settings.ttl;
-        let (op, token, undoes) = match &request.how {
-            How::Resume(token) => {
-                let token = token.clone();
-                (Op::Resume { key: key.clone(), token: token.clone(), ttl }, token, false)
-            }
-            how => {
+/// One acquisition under one token: its tries, until it holds the lock or gives up.
+///
+/// Dropping it at any moment sends a release behind whatever was asked, so nothing of it is left on
+/// a node: no key, and no place in the queue.
+struct Quest<'a> {
+    state: &'a Rc<State>,
+    request: &'a AcquireRequest,
+    waiter: Rc<Waiter>,
+    /// Something under this token may be on a node.
+    open: bool,
+    sent: Timestamp,
+}
+
+impl<'a> Quest<'a> {
+    fn begin(state: &'a Rc<State>, request: &'a AcquireRequest) -> Result<Self, AcquireError> {
+        let token = match &request.how {
+            How::Resume(token) => token.clone(),
+            How::Try | How::Steal => {
                 let random = random::token().map_err(|_| AcquireError::EngineStopped)?;
-                let token = Token::new(random, &request.label);
-                let op = match how {
-                    How::Steal => Op::Steal { key: key.clone(), token: token.clone(), ttl },
-                    _ => Op::Acquire { key: key.clone(), token: token.clone(), ttl },
-                };
-                (op, token, true)
+                Token::new(random, &request.label)
             }
         };
-        let min_validity = request.min_validity.unwrap_or_default();
-        let attempt = Attempt::new(clock::now(), Quorum::ONE, ttl, min_validity);
-        let mut round = Round { state: self, attempt, key, token, ttl, undoes };
-        Ok(round.run(op, limit).await)
+        let waiter = Waiter::new(token, claim(request.settings.ttl));
+        Ok(Self { state, request, waiter, open: false, sent: Timestamp::default() })
     }
 
-    /// Enters a grant into the table of leases.
-    fn hold(
-        self: &Rc<Self>,
-        request: &AcquireRequest,
-        grant: Grant,
-    ) -> Result<Holding, AcquireError> {
-        let Grant { token, number, sent } = grant;
-        let deadline = sent + request.settings.ttl.validity();
-        let life = Arc::clone(&self.life);
-        let cell = Arc::new(LeaseCell::new(request.key.clone(), token, number, deadline, life));
-        let id = self.fresh_lease();
-        self.leases.insert(id, sent, request.settings, Arc::clone(&cell), request.class.clone());
-        let inbox = self.inbox.upgrade().ok_or(AcquireError::EngineStopped)?;
-        Ok(Holding::new(id, cell, inbox))
+    fn is_queued(&self) -> bool {
+        self.waiter.is_queued()
     }
-}
 
-/// One attempt under way. Dropping it at any moment sends a release behind whatever was asked.
-struct Round<'a> {
-    state: &'a Rc<State>,
-    attempt: Attempt,
-    key: LockKey,
-    token: Token,
-    ttl: Ttl,
-    /// The token is this attempt's own, so it may be undone; that of a resumed lease may not.
-    undoes: bool,
-}
-
-impl Round<'_> {
-    async fn run(&mut self, op: Op, limit: Duration) -> Tried {
+    /// One round of votes.
+    async fn attempt(&mut self, waiting: &mut Waiting, limit: Duration) -> Tried {
+        let AcquireRequest { settings, min_validity, .. } = self.request;
+        let least = min_validity.unwrap_or_default();
+        self.sent = clock::now();
+        // What was asked for by the token of a lease that is held is never undone.
+        self.open = !matches!(self.request.how, How::Resume(_));
+        let mut attempt = Attempt::new(self.sent, Quorum::ONE, settings.ttl, least);
         let mut trouble = None;
-        while let Some(node) = self.attempt.poll_ask() {
-            let vote = match self.state.node.call(op.clone(), limit).await {
+        while let Some(node) = attempt.poll_ask() {
+            let vote = match self.ask(waiting, limit).await {
                 Ok(Reply::Granted(number)) => Vote::Granted(number),
                 Ok(Reply::Held(held)) => Vote::Refused(held),
+                Ok(Reply::Queued { held, ticket, position }) => {
+                    return Tried::Queued { held, ticket, position };
+                }
+                Ok(Reply::More) => return Tried::Again,
                 Ok(Reply::Free) => {
-                    self.undoes = false;
+                    self.open = false;
                     return Tried::Free;
                 }
                 Ok(Reply::Faulty(fault)) => {
@@ -175,23 +205,58 @@ impl Round<'_> {
                     Vote::Unknown
                 }
             };
-            self.attempt.handle_vote(clock::now(), node, vote);
+            attempt.handle_vote(clock::now(), node, vote);
         }
         // The grant came, but too late to be of use: it is undone like one that was not told.
         let late = || self.error(NodeErrorKind::TimedOut).maybe_applied();
-        let tried = match self.attempt.outcome() {
-            Some(Outcome::Acquired(number)) => Tried::Acquired(self.grant(number)),
+        let tried = match attempt.outcome() {
+            Some(Outcome::Acquired(number)) => Tried::Acquired(number, self.sent),
             Some(Outcome::Held(held)) => Tried::Held(held),
             Some(Outcome::TooLate | Outcome::Unknown) | None => {
                 Tried::Untold(trouble.unwrap_or_else(late))
             }
         };
-        self.undoes &= matches!(&tried, Tried::Untold(error) if error.may_be_applied());
+        let unsure = matches!(&tried, Tried::Untold(error) if error.may_be_applied());
+        if unsure {
+            self.waiter.set_ambiguous();
+        }
+        self.open &= unsure || self.is_queued();
         tried
     }
 
-    fn grant(&self, number: FencingToken) -> Grant {
-        Grant { token: self.token.clone(), number, sent: self.attempt.sent() }
+    fn ask(&self, waiting: &mut Waiting, limit: Duration) -> Call {
+        let AcquireRequest { how, settings, wait, .. } = self.request;
+        let (key, token, ttl) =
+            (self.request.key.clone(), self.waiter.token().clone(), settings.ttl);
+        let node = &self.state.node;
+        match how {
+            How::Resume(_) => node.call(Op::Resume { key, token, ttl }, limit),
+            How::Steal => node.call(Op::Steal { key, token, ttl }, limit),
+            How::Try => {
+                let op = Op::Acquire { key, token, ttl, place: None };
+                if *wait == Wait::No {
+                    return node.call(op, limit);
+                }
+                let (ticket, suspect) = (waiting.ticket(), waiting.take_suspect());
+                node.call_waiting(op, &self.waiter, Brought { ticket, suspect }, limit)
+            }
+        }
+    }
+
+    /// Enters a grant into the table of leases.
+    fn hold(mut self, number: FencingToken, sent: Timestamp) -> Result<Holding, AcquireError> {
+        self.open = false;
+        let AcquireRequest { key, settings, class, .. } = self.request;
+        let deadline = sent + settings.ttl.validity();
+        let life = Arc::clone(&self.state.life);
+        let token = self.waiter.token().clone();
+        let cell = Arc::new(LeaseCell::new(key.clone(), token, number, deadline, life));
+        let id = self.state.fresh_lease();
+        let standing = self.waiter.standing();
+        let cell_of_lease = Arc::clone(&cell);
+        self.state.leases.insert(id, sent, *settings, cell_of_lease, class.clone(), standing);
+        let inbox = self.state.inbox.upgrade().ok_or(AcquireError::EngineStopped)?;
+        Ok(Holding::new(id, cell, inbox))
     }
 
     fn error(&self, kind: NodeErrorKind) -> NodeError {
@@ -199,14 +264,23 @@ impl Round<'_> {
     }
 }
 
-impl Drop for Round<'_> {
+impl Drop for Quest<'_> {
     fn drop(&mut self) {
-        while self.undoes && self.attempt.poll_undo().is_some() {
-            let until = self.attempt.sent() + self.ttl.get();
-            self.state.undo(self.key.clone(), self.token.clone(), until);
+        if self.open {
+            let until = self.sent + self.request.settings.ttl.get();
+            let (key, token) = (self.request.key.clone(), self.waiter.token().clone());
+            self.state.undo(key, token, self.waiter.standing(), until);
         }
     }
 }
+
+/// The short TTL of a hand-over, until the waiter confirms: never more than it wants.
+fn claim(ttl: Ttl) -> Ttl {
+    Ttl::new(CLAIM).map_or(ttl, |claim| claim.min(ttl))
+}
+
+/// Ten round trips to another continent; a dead waiter that looks alive holds up the queue so long.
+const CLAIM: Duration = Duration::from_secs(1);
 
 fn untold(error: NodeError) -> AcquireError {
     let needed = Quorum::ONE.needed();

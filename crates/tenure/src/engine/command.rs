@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{
-    FencingToken, Held, HolderLabel, LeaseSettings, LockKey, Op, Reply, Token, Ttl, Wait,
-};
+use tenure_core::{Held, HolderLabel, LeaseSettings, LockKey, Op, Reply, Token, Ttl, Wait};
 use tokio::sync::oneshot;
 
 use super::lease::{Holding, LeaseId};
@@ -69,12 +67,4 @@ pub(crate) enum Acquired {
     },
     /// Nobody holds the lock, so there is nothing to resume.
     Free,
-}
-
-/// A lease as a grant describes it.
-#[derive(Debug)]
-pub(super) struct Grant {
-    pub(super) token: Token,
-    pub(super) number: FencingToken,
-    pub(super) sent: tenure_core::Timestamp,
 }

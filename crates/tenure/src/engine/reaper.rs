@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-use tenure_core::{Backoff, LockKey, LossReason, Op, Release, Reply, Timestamp, Token};
+use tenure_core::{Backoff, LockKey, LossReason, Next, Op, Release, Reply, Timestamp, Token};
 use tokio::sync::{Notify, oneshot};
 
 use super::{
@@ -12,7 +12,9 @@ use super::{
 use crate::{
     clock::{self, Timers},
     error::{NodeError, NodeErrorKind, ReleaseError},
-    event, random, task,
+    event,
+    node::Standing,
+    random, task,
 };
 
 /// Releases under way.
@@ -80,15 +82,22 @@ impl Drop for Struggle<'_> {
 struct Unwanted {
     key: LockKey,
     token: Token,
+    standing: Standing,
     /// The key has ended by then, and there is nothing to give back.
     until: Timestamp,
 }
 
 impl State {
     /// Undoes an attempt whose outcome nobody knows, or nobody waits for.
-    pub(super) fn undo(self: &Rc<Self>, key: LockKey, token: Token, until: Timestamp) {
+    pub(super) fn undo(
+        self: &Rc<Self>,
+        key: LockKey,
+        token: Token,
+        standing: Standing,
+        until: Timestamp,
+    ) {
         let until = until + LATEST_ARRIVAL;
-        let unwanted = Unwanted { key, token, until };
+        let unwanted = Unwanted { key, token, standing, until };
         // Queued now, behind the attempt's own request.
         let first = self.ask_release(&unwanted);
         let job = Job::begin(self);
@@ -118,6 +127,7 @@ impl State {
         let unwanted = Unwanted {
             key: entry.cell.key().clone(),
             token: entry.cell.token().clone(),
+            standing: entry.standing.clone(),
             until: entry.lease.deadline() + entry.lease.ttl().get(),
         };
         let class = entry.class.clone();
@@ -127,7 +137,7 @@ impl State {
         task::spawn(async move {
             let first = first.await;
             let result = match &first {
-                Ok(release) => judge(release, lost),
+                Ok((release, _)) => judge(release, lost),
                 Err(error) => {
                     event::release_unconfirmed(&unwanted.key, error);
                     let unconfirmed = || ReleaseError::Unconfirmed(error.clone());
@@ -146,44 +156,49 @@ impl State {
     }
 
     /// Repeats a release that was not answered, until it is, its key has ended, or the server says
-    /// that it never will.
+    /// that it never will; and one that was answered, while there are dead waiters to drop.
     async fn until_answered(
         &self,
         unwanted: &Unwanted,
-        first: Result<Release, NodeError>,
-    ) -> Result<Release, NodeError> {
+        first: Result<Answered, NodeError>,
+    ) -> Result<Answered, NodeError> {
         let mut backoff = Backoff::new(LEAST_PAUSE, MOST_PAUSE);
         let mut result = first;
-        while let Err(error) = &result {
-            if !error.is_retryable() || clock::now() >= unwanted.until {
-                break;
-            }
-            {
-                let _struggling = self.reaper.struggle();
-                let pause = backoff.next_delay(random::jitter());
-                self.timers.sleep_until(clock::now() + pause).await;
+        loop {
+            match &result {
+                Ok((_, Next::More)) => {}
+                Err(error) if error.is_retryable() && clock::now() < unwanted.until => {
+                    let _struggling = self.reaper.struggle();
+                    let pause = backoff.next_delay(random::jitter());
+                    self.timers.sleep_until(clock::now() + pause).await;
+                }
+                Ok(_) | Err(_) => return result,
             }
             result = self.ask_release(unwanted).await;
         }
-        result
     }
 
     /// Queues a release at once; its answer comes later.
     fn ask_release(
         &self,
         unwanted: &Unwanted,
-    ) -> impl Future<Output = Result<Release, NodeError>> + use<> {
-        let op = Op::Release { key: unwanted.key.clone(), token: unwanted.token.clone() };
+    ) -> impl Future<Output = Result<Answered, NodeError>> + use<> {
+        let Standing { entries, ambiguous } = unwanted.standing.clone();
+        let (key, token) = (unwanted.key.clone(), unwanted.token.clone());
+        let op = Op::Release { key, token, entries, bury: ambiguous };
         let answer = self.node.call(op, command_limit(Duration::MAX));
         let out_of_step = NodeError::new(self.node.name(), NodeErrorKind::Protocol);
         async move {
             match answer.await? {
-                Reply::Released(release) => Ok(release),
+                Reply::Released { release, next } => Ok((release, next)),
                 _ => Err(out_of_step),
             }
         }
     }
 }
+
+/// What became of a release, and whom the lock went to.
+type Answered = (Release, Next);
 
 /// What a release that was answered means to the one who held the lease.
 fn judge(release: &Release, lost: Option<LossReason>) -> Result<(), ReleaseError> {

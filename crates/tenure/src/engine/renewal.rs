@@ -23,7 +23,8 @@ use crate::{
     clock,
     error::{ExtendError, NodeError, NodeErrorKind},
     event::{self, Class},
-    node, random, task,
+    node::{self, Standing},
+    random, task,
 };
 
 /// The leases that this client holds.
@@ -44,6 +45,8 @@ pub(super) struct Entry {
     pub(super) cell: Arc<LeaseCell>,
     pub(super) class: Class,
     pub(super) granted: Timestamp,
+    /// What of its wait may still be on the node.
+    pub(super) standing: Standing,
     due: Timestamp,
 }
 
@@ -68,10 +71,13 @@ impl Leases {
         settings: LeaseSettings,
         cell: Arc<LeaseCell>,
         class: Class,
+        standing: Standing,
     ) {
         let lease = Lease::new(sent, settings);
         let due = lease.poll_timeout();
-        self.entries.borrow_mut().insert(id, Entry { lease, cell, class, granted: sent, due });
+        self.entries
+            .borrow_mut()
+            .insert(id, Entry { lease, cell, class, granted: sent, standing, due });
         self.schedule(due, id);
     }
 

@@ -210,11 +210,14 @@ impl Lock {
     /// Dropping the future does not take the request back.
     pub async fn release(&self, token: &Token) -> Result<(), ReleaseError> {
         let key = self.settings.key().map_err(ReleaseError::Config)?;
-        let reply = self.ask_node(Op::Release { key, token: token.clone() }).await;
+        let (token, entries) = (token.clone(), Vec::new());
+        let reply = self.ask_node(Op::Release { key, token, entries, bury: false }).await;
         let reason = match reply {
-            Ok(Reply::Released(Release::Released(_))) => return Ok(()),
-            Ok(Reply::Released(Release::Other(holder))) => LossReason::Taken { holder },
-            Ok(Reply::Released(Release::Free)) => LossReason::Gone,
+            Ok(Reply::Released { release: Release::Released(_), .. }) => return Ok(()),
+            Ok(Reply::Released { release: Release::Other(holder), .. }) => {
+                LossReason::Taken { holder }
+            }
+            Ok(Reply::Released { release: Release::Free, .. }) => LossReason::Gone,
             Err(InspectError::Unanswered(error)) => return Err(ReleaseError::Unconfirmed(error)),
             _ => return Err(ReleaseError::EngineStopped),
         };
@@ -253,7 +256,7 @@ impl Lock {
     pub async fn force_release(&self) -> Result<Option<Holder>, InspectError> {
         let key = self.settings.key().map_err(InspectError::Config)?;
         match self.ask_node(Op::ForceRelease { key }).await? {
-            Reply::Released(Release::Released(holder) | Release::Other(holder)) => Ok(Some(holder)),
+            Reply::Released { release: Release::Released(holder), .. } => Ok(Some(holder)),
             _ => Ok(None),
         }
     }

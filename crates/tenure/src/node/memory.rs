@@ -3,30 +3,70 @@
 use std::{
     collections::BTreeMap,
     future::ready,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    rc::Rc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
-use tenure_core::{Op, Table};
+use tenure_core::{Channel, Op, Reply, Table, Wake};
+use tokio::sync::mpsc;
 
-use super::{Call, Freed, Node};
-use crate::clock;
+use super::{Brought, Call, Node, Waiter, waiter::Waiters};
+use crate::{clock, random, task};
 
 /// A table in memory: the reference model itself, behind a mutex.
 #[derive(Debug)]
 pub(super) struct MemoryNode {
     address: Arc<str>,
-    table: Arc<Mutex<Table>>,
+    shared: Arc<Mutex<Shared>>,
+    channel: Channel,
+    waiters: Rc<Waiters>,
+}
+
+/// What the clients of one table share: the table, and who listens.
+#[derive(Debug, Default)]
+struct Shared {
+    table: Table,
+    ears: BTreeMap<Channel, mpsc::UnboundedSender<Wake>>,
+}
+
+impl Shared {
+    fn apply(&mut self, op: &Op) -> Reply {
+        let Self { table, ears } = self;
+        let present = |channel: &Channel| ears.get(channel).is_some_and(|ear| !ear.is_closed());
+        let (reply, wakes) = table.apply(clock::node_time(), &present, op);
+        for wake in wakes {
+            if let Some(ear) = ears.get(wake.to()) {
+                // One that has just gone is passed over after its claim, as on a server.
+                _ = ear.send(wake);
+            }
+        }
+        reply
+    }
 }
 
 impl MemoryNode {
     /// A private table, or the one that all clients of this process share under `name`.
     pub(super) fn open(address: String, name: Option<&str>) -> Self {
-        Self { address: address.into(), table: name.map_or_else(Arc::default, shared_table) }
+        let shared = name.map_or_else(Arc::default, table_named);
+        let channel = Channel::new(random::jitter());
+        let (ear, mut wakes) = mpsc::unbounded_channel();
+        let mut inner = lock(&shared);
+        inner.ears.retain(|_, ear| !ear.is_closed());
+        inner.ears.insert(channel.clone(), ear);
+        drop(inner);
+        let waiters = Rc::new(Waiters::default());
+        let told = Rc::clone(&waiters);
+        task::spawn(async move {
+            while let Some(wake) = wakes.recv().await {
+                told.deliver(wake);
+            }
+        });
+        Self { address: address.into(), shared, channel, waiters }
     }
 }
 
-fn shared_table(name: &str) -> Arc<Mutex<Table>> {
+fn table_named(name: &str) -> Arc<Mutex<Shared>> {
     let mut shared = lock(&SHARED);
     shared.retain(|_, table| table.strong_count() > 0);
     let table = shared.get(name).and_then(Weak::upgrade).unwrap_or_default();
@@ -40,12 +80,25 @@ impl Node for MemoryNode {
     }
 
     fn call(&self, op: Op, _limit: Duration) -> Call {
-        let reply = lock(&self.table).apply(clock::node_time(), &op);
-        Box::pin(ready(Ok(reply)))
+        Box::pin(ready(Ok(lock(&self.shared).apply(&op))))
     }
 
-    fn freed(&self) -> Freed {
-        Box::pin(std::future::pending())
+    fn call_waiting(
+        &self,
+        mut op: Op,
+        waiter: &Rc<Waiter>,
+        brought: Brought,
+        limit: Duration,
+    ) -> Call {
+        self.waiters.add(waiter);
+        if let Op::Acquire { place, .. } = &mut op {
+            *place = Some(waiter.place(&self.channel, &brought));
+        }
+        self.call(op, limit)
+    }
+
+    fn tells_waiters(&self) -> bool {
+        true
     }
 
     fn is_written(&self) -> bool {
@@ -58,9 +111,9 @@ impl Node for MemoryNode {
 }
 
 /// The tables with a name, while a client has them open.
-static SHARED: Mutex<BTreeMap<String, Weak<Mutex<Table>>>> = Mutex::new(BTreeMap::new());
+static SHARED: Mutex<BTreeMap<String, Weak<Mutex<Shared>>>> = Mutex::new(BTreeMap::new());
 
 /// A panic elsewhere cannot leave a table half changed: each op is one call.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,6 +4,9 @@
 mod file;
 mod memory;
 mod redis;
+mod waiter;
+
+pub(crate) use waiter::{Brought, News, Standing, Waiter};
 
 use std::{fmt, future::Future, pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
@@ -18,9 +21,6 @@ use crate::{address::Address, clock::Timers, error::NodeError};
 /// A node's answer to come.
 pub(crate) type Call = Pin<Box<dyn Future<Output = Result<Reply, NodeError>>>>;
 
-/// A hint to come that a lock may have become free.
-pub(crate) type Freed = Pin<Box<dyn Future<Output = ()>>>;
-
 /// One node, on the engine's thread.
 pub(crate) trait Node: fmt::Debug {
     /// What errors and logs call it: its address without user and password.
@@ -33,8 +33,14 @@ pub(crate) trait Node: fmt::Debug {
     /// or may yet be. A release is sent even when its call is dropped.
     fn call(&self, op: Op, limit: Duration) -> Call;
 
-    /// Resolves when a lock may have become free, or never where that is not noticed.
-    fn freed(&self) -> Freed;
+    /// Asks for an acquisition whose caller waits: as [`Node::call`], but the op gets its place in
+    /// the queue where the node has one, and the waiter is told of its turn from then on.
+    ///
+    /// No second one may be asked for the same waiter before the answer to the first.
+    fn call_waiting(&self, op: Op, waiter: &Rc<Waiter>, brought: Brought, limit: Duration) -> Call;
+
+    /// Whether waiters are told of their turn. Where they are not, they poll.
+    fn tells_waiters(&self) -> bool;
 
     /// Whether everything queued has been handed to the operating system.
     fn is_written(&self) -> bool;

@@ -53,21 +53,21 @@ fn acquire_by_the_holder_raises_the_ttl_and_keeps_the_number() {
             [token(&ours(), 400), fence(7, 5_000)],
             acquire(1_000),
             granted(7),
-            [token(&ours(), 1_000), fence(7, 5_000)],
+            [token(&ours(), 1_000), fence(7, DAY + 1_000)],
         ),
         Case(
             "more left than asked for: never lowered",
             [token(&ours(), 9_000), fence(7, 5_000)],
             acquire(1_000),
             granted(7),
-            [token(&ours(), 9_000), fence(7, 5_000)],
+            [token(&ours(), 9_000), fence(7, DAY + 1_000)],
         ),
         Case(
             "somebody took its end away: it has one again",
             [token(&ours(), NO_END), fence(7, 5_000)],
             acquire(1_000),
             granted(7),
-            [token(&ours(), 1_000), fence(7, 5_000)],
+            [token(&ours(), 1_000), fence(7, DAY + 1_000)],
         ),
         Case(
             "somebody deleted the number: a new one, and the TTL raised",
@@ -142,14 +142,14 @@ fn resume_goes_on_and_never_begins() {
             [token(&ours(), 400), fence(7, 5_000)],
             resume(1_000),
             granted(7),
-            [token(&ours(), 1_000), fence(7, 5_000)],
+            [token(&ours(), 1_000), fence(7, DAY + 1_000)],
         ),
         Case(
             "held: never lowered",
             [token(&ours(), 9_000), fence(7, 5_000)],
             resume(1_000),
             granted(7),
-            [token(&ours(), 9_000), fence(7, 5_000)],
+            [token(&ours(), 9_000), fence(7, DAY + 1_000)],
         ),
     ]);
 }

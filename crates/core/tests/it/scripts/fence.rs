@@ -59,7 +59,7 @@ fn numbers_go_to_the_last_and_not_over() {
             [token(&ours(), 5), fence(LAST, 500)],
             acquire(10),
             granted(LAST),
-            [token(&ours(), 10), fence(LAST, 500)],
+            [token(&ours(), 10), fence(LAST, DAY + 10)],
         ),
     ]);
 }

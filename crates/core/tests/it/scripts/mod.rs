@@ -3,6 +3,7 @@
 
 mod acquire;
 mod fence;
+mod queue;
 mod refusals;
 mod release;
 mod renew;
@@ -11,12 +12,13 @@ mod wire;
 use std::time::Duration;
 
 use tenure_core::{
-    FencingToken, Held, Holder, HolderLabel, LockKey, Op, Renewal, Reply, Token, Ttl, TtlLeft,
+    FencingToken, Held, Holder, HolderLabel, LockKey, Next, Op, Release, Renewal, Reply, Token, Ttl,
+    TtlLeft,
 };
 use tenure_testkit::ServerKind;
 
 use crate::node::{Node, START_US, Seen};
-use crate::steps::Write;
+use crate::steps::{Scored, Write};
 
 /// One row of a table: its name; the lock's key and the fence key before; the op; the reply; the
 /// two keys after.
@@ -38,14 +40,19 @@ fn check(cases: &[Case]) {
     }
 }
 
-/// Puts what should stand at the two keys of [`lock`].
-fn put(node: &mut Node, before: &[Seen; 2]) {
-    for (key, seen) in [lock().as_bytes().to_vec(), lock().fence()].iter().zip(before) {
+/// Puts what should stand at the first keys of [`lock`].
+fn put(node: &mut Node, before: &[Seen]) {
+    let keys = [lock().as_bytes().to_vec(), lock().fence(), lock().queue()];
+    for (key, seen) in keys.iter().zip(before) {
         let end = u64::try_from(seen.pttl).ok();
         let writes = match (seen.kind.as_str(), &seen.value) {
             ("none", _) => continue,
             (_, Some(value)) => vec![Write::Text(value.clone(), end)],
             ("hash", None) => vec![Write::Other("hash")],
+            ("zset", None) => {
+                let scored = |(score, member): &(u64, Vec<u8>)| Scored(*score, member.clone());
+                vec![Write::Put(seen.members.iter().map(scored).collect())]
+            }
             (other, None) => panic!("no table needs a {other}"),
         };
         let ends = end.filter(|_| seen.value.is_none()).map(Write::Expire);
@@ -76,7 +83,7 @@ fn ttl(ms: u64) -> Ttl {
 }
 
 fn acquire(ms: u64) -> Op {
-    Op::Acquire { key: lock(), token: ours(), ttl: ttl(ms) }
+    Op::Acquire { key: lock(), token: ours(), ttl: ttl(ms), place: None }
 }
 
 fn resume(ms: u64) -> Op {
@@ -92,7 +99,7 @@ fn renew(ms: u64) -> Op {
 }
 
 fn release() -> Op {
-    Op::Release { key: lock(), token: ours() }
+    Op::Release { key: lock(), token: ours(), entries: Vec::new(), bury: false }
 }
 
 fn force_release() -> Op {
@@ -105,6 +112,11 @@ fn inspect() -> Op {
 
 fn number(number: u64) -> FencingToken {
     FencingToken::new(number).unwrap()
+}
+
+/// The lock is given up, and nobody waits.
+fn released(release: Release) -> Reply {
+    Reply::Released { release, next: Next::Nobody }
 }
 
 fn granted(n: u64) -> Reply {
@@ -134,12 +146,13 @@ fn hash_holder() -> Holder {
 
 /// No key.
 fn nothing() -> Seen {
-    Seen { kind: "none".to_owned(), value: None, pttl: -2 }
+    Seen { kind: "none".to_owned(), value: None, members: Vec::new(), pttl: -2 }
 }
 
 /// A string with so many milliseconds left, or with [`NO_END`].
 fn text(value: impl AsRef<[u8]>, pttl: i64) -> Seen {
-    Seen { kind: "string".to_owned(), value: Some(value.as_ref().to_vec()), pttl }
+    let value = Some(value.as_ref().to_vec());
+    Seen { kind: "string".to_owned(), value, pttl, ..nothing() }
 }
 
 /// A token of ours.
@@ -154,7 +167,7 @@ fn fence(number: u64, pttl: i64) -> Seen {
 
 /// Something that is no string.
 fn hash(pttl: i64) -> Seen {
-    Seen { kind: "hash".to_owned(), value: None, pttl }
+    Seen { kind: "hash".to_owned(), pttl, ..nothing() }
 }
 
 /// The PTTL of a key without an end.

@@ -71,7 +71,7 @@ fn a_full_server_grants_nothing_and_lets_holders_keep_their_locks() {
         let kept = [token(&ours(), 2_000), fence(7, DAY + 1_000)];
         assert_eq!(node.look(&[lock()]).0, kept, "{kind}: nothing is stolen by half");
 
-        assert!(matches!(node.ask(&release()), Ok(Reply::Released(_))), "{kind}");
+        assert!(matches!(node.ask(&release()), Ok(Reply::Released { .. })), "{kind}");
         let refused = node.ask(&acquire(1_000)).unwrap_err();
         assert!(refused.starts_with("OOM"), "{kind}: {refused}");
         let left = (vec![nothing(), fence(7, DAY + 1_000)], 1);

@@ -1,6 +1,6 @@
 //! Giving a lock back, and looking at it: release, forced or not, and inspect.
 
-use tenure_core::{Inspection, Release};
+use tenure_core::Inspection;
 
 use super::*;
 
@@ -8,7 +8,7 @@ use super::*;
 fn release_deletes_the_tokens_own_lock_alone() {
     let kept = fence(7, 5_000);
     let row = |name, before: Seen, release_, after: Seen| {
-        let reply = Reply::Released(release_);
+        let reply = released(release_);
         Case(name, [before, kept.clone()], release(), reply, [after, kept.clone()])
     };
     let other = |name, seen: Seen, holder| row(name, seen.clone(), Release::Other(holder), seen);
@@ -26,7 +26,7 @@ fn release_deletes_the_tokens_own_lock_alone() {
 fn force_release_deletes_whatever_is_there() {
     let kept = fence(7, 5_000);
     let row = |name, before, release| {
-        let reply = Reply::Released(release);
+        let reply = released(release);
         Case(name, [before, kept.clone()], force_release(), reply, [nothing(), kept.clone()])
     };
     check(&[
@@ -41,7 +41,8 @@ fn force_release_deletes_whatever_is_there() {
 #[test]
 fn inspect_tells_and_changes_nothing() {
     let row = |name, keys: [Seen; 2], held, last_number: Option<u64>| {
-        let told = Inspection { held, last_number: last_number.map(number) };
+        let last_number = last_number.map(number);
+        let told = Inspection { held, last_number, waiters: Vec::new(), waiting: 0 };
         Case(name, keys.clone(), inspect(), Reply::Inspected(told), keys)
     };
     check(&[

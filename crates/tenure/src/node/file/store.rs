@@ -2,12 +2,13 @@
 
 use std::{cell::Cell, sync::Arc, time::Duration};
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior};
-use tenure_core::{FENCE_FLOOR_TTL, LockKey, NodeTime, Op, Reply, Row, Stored, Timestamp, Value};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
+use tenure_core::{LockKey, Op, Renewal, Reply, Timestamp, Token, Wake};
 
 use super::{
     place::{self, Location},
-    stopped,
+    process, stopped,
+    table::{SCHEMA, Table},
 };
 use crate::{
     clock,
@@ -47,7 +48,11 @@ impl Store {
     }
 
     /// Carries out one op in one transaction, retrying until the deadline while others are busy.
-    pub(super) fn apply(&mut self, op: &Op, deadline: Timestamp) -> Result<Reply, NodeError> {
+    pub(super) fn apply(
+        &mut self,
+        op: &Op,
+        deadline: Timestamp,
+    ) -> Result<(Reply, Vec<Wake>), NodeError> {
         let began = clock::now();
         let mut nudged = None;
         loop {
@@ -83,6 +88,25 @@ impl Store {
         std::mem::take(&mut opened.dirty) || changed
     }
 
+    /// Whether a waiter has something to look at: the lock is set for it, or is free.
+    ///
+    /// Else when the lock ends, on the clock of leases.
+    pub(super) fn turn_of(&self, key: &LockKey, token: &Token) -> Turn {
+        let Some(opened) = &self.opened else { return Turn::Now };
+        let sql = "SELECT token, token_ends_ms FROM locks WHERE key = ?1 AND boot = ?2";
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
+        };
+        let values = rusqlite::params![key.as_bytes(), opened.boot];
+        match opened.connection.query_row(sql, values, read).optional() {
+            Ok(Some((Some(holder), ends_ms))) if holder != token.as_bytes() => {
+                Turn::After(Timestamp::from_nanos(ends_ms.saturating_mul(1_000_000)))
+            }
+            // A store that cannot be looked at is found out by the next op.
+            _ => Turn::Now,
+        }
+    }
+
     fn open(&self) -> Result<Opened, NodeError> {
         let unfit = |error: place::Unfit| {
             let kind = match error {
@@ -113,6 +137,13 @@ impl Store {
     }
 }
 
+/// When a waiter should look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    Now,
+    After(Timestamp),
+}
+
 fn connect(file: &std::path::Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(file)?;
     connection.busy_timeout(BUSY)?;
@@ -122,7 +153,7 @@ fn connect(file: &std::path::Path) -> rusqlite::Result<Connection> {
 }
 
 impl Opened {
-    fn apply(&mut self, op: &Op) -> rusqlite::Result<Reply> {
+    fn apply(&mut self, op: &Op) -> rusqlite::Result<(Reply, Vec<Wake>)> {
         self.ops = self.ops.wrapping_add(1);
         let sweep = self.ops.is_multiple_of(OPS_PER_SWEEP);
         let boot = &self.boot;
@@ -135,18 +166,19 @@ impl Opened {
         let at = clock::node_time();
         let table = Table { transaction: &transaction, boot, at, wrote: Cell::new(false) };
         let reply = match op {
-            Op::Renew(leases) => Reply::Renewed(
-                leases
-                    .iter()
-                    .map(|lease| table.with(&lease.key, |row| row.renew(at, lease)))
-                    .collect::<rusqlite::Result<_>>()?,
-            ),
+            Op::Renew(leases) => {
+                let renew = |lease: &Renewal| table.with(&lease.key, |row| row.renew(at, lease));
+                let answers = leases.iter().map(renew).collect::<rusqlite::Result<_>>()?;
+                (Reply::Renewed(answers), Vec::new())
+            }
             Op::Acquire { key, .. }
             | Op::Resume { key, .. }
             | Op::Steal { key, .. }
             | Op::Release { key, .. }
             | Op::ForceRelease { key }
-            | Op::Inspect { key } => table.with(key, |row| row.apply(at, op))?,
+            | Op::Inspect { key } => {
+                table.with(key, |row| row.apply(at, &process::is_there, op))?
+            }
         };
         if sweep {
             table.sweep()?;
@@ -159,99 +191,6 @@ impl Opened {
     }
 }
 
-/// The table during one transaction.
-struct Table<'a> {
-    transaction: &'a Transaction<'a>,
-    boot: &'a str,
-    at: NodeTime,
-    wrote: Cell<bool>,
-}
-
-impl Table<'_> {
-    /// Loads a row, has it changed, and stores it if it was.
-    fn with<T>(&self, key: &LockKey, step: impl FnOnce(&mut Row) -> T) -> rusqlite::Result<T> {
-        let stored = self.load(key)?;
-        let mut row = stored.clone();
-        let answer = step(&mut row);
-        if row != stored {
-            self.wrote.set(true);
-            self.save(key, &row)?;
-        }
-        Ok(answer)
-    }
-
-    fn load(&self, key: &LockKey) -> rusqlite::Result<Row> {
-        let mut select = self.transaction.prepare(
-            "SELECT token, token_ends_ms, number, number_ends_ms, boot FROM locks WHERE key = ?1",
-        )?;
-        let row = select.query_row([key.as_bytes()], |row| {
-            let this_boot = row.get::<_, String>(4)? == self.boot;
-            let token: Option<Vec<u8>> = row.get(0)?;
-            let number: Option<i64> = row.get(2)?;
-            let ends =
-                |index: usize| Ok::<_, rusqlite::Error>(row.get::<_, i64>(index)?.unsigned_abs());
-            let token = token.filter(|_| this_boot).map(Value::Bytes);
-            let number = number.map(|number| Value::Bytes(number.to_string().into_bytes()));
-            // Another boot's clock says nothing about the end of a number: it gets a full life.
-            let full_life = || self.at.ttl_ms + duration_ms(FENCE_FLOOR_TTL);
-            let number_ends = if this_boot { ends(3)? } else { full_life() };
-            Ok(Row { lock: stored(token, ends(1)?), fence: stored(number, number_ends) })
-        });
-        Ok(row.optional()?.unwrap_or_default())
-    }
-
-    fn save(&self, key: &LockKey, row: &Row) -> rusqlite::Result<()> {
-        if row.is_empty() {
-            self.transaction.execute("DELETE FROM locks WHERE key = ?1", [key.as_bytes()])?;
-            return Ok(());
-        }
-        let token = row.lock.as_ref().and_then(bytes);
-        let number = row.fence.as_ref().and_then(bytes);
-        let number =
-            number.and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<i64>().ok());
-        let values = rusqlite::params![
-            key.as_bytes(),
-            token,
-            ends_ms(row.lock.as_ref()),
-            number,
-            ends_ms(row.fence.as_ref()),
-            self.boot
-        ];
-        self.transaction.execute("REPLACE INTO locks VALUES (?1, ?2, ?3, ?4, ?5, ?6)", values)?;
-        Ok(())
-    }
-
-    /// Drops what has ended: a million names leave no million rows.
-    fn sweep(&self) -> rusqlite::Result<()> {
-        let now = i64::try_from(self.at.ttl_ms).unwrap_or(i64::MAX);
-        self.transaction.execute(
-            "DELETE FROM locks WHERE boot = ?1 AND number_ends_ms < ?2 AND token_ends_ms < ?2",
-            rusqlite::params![self.boot, now],
-        )?;
-        Ok(())
-    }
-}
-
-fn stored(value: Option<Value>, ends_ms: u64) -> Option<Stored> {
-    value.map(|value| Stored { value, ends_ms: Some(ends_ms) })
-}
-
-fn bytes(stored: &Stored) -> Option<&[u8]> {
-    match &stored.value {
-        Value::Bytes(bytes) => Some(bytes),
-        Value::OtherType(_) => None,
-    }
-}
-
-fn ends_ms(stored: Option<&Stored>) -> i64 {
-    let ends = stored.and_then(|stored| stored.ends_ms).unwrap_or(0);
-    i64::try_from(ends).unwrap_or(i64::MAX)
-}
-
-fn duration_ms(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
 fn is_busy(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
@@ -262,17 +201,6 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 fn boot_id() -> std::io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
-
-/// What is stored, version 1. Times are on the clock that counts from the row's boot.
-const SCHEMA: &str = "\
-CREATE TABLE IF NOT EXISTS locks (
-    key BLOB PRIMARY KEY,
-    token BLOB,
-    token_ends_ms INTEGER NOT NULL,
-    number INTEGER,
-    number_ends_ms INTEGER NOT NULL,
-    boot TEXT NOT NULL
-) WITHOUT ROWID";
 
 /// SQLite's own patience; ours goes on until the op's deadline.
 const BUSY: Duration = Duration::from_millis(50);

@@ -10,11 +10,16 @@ use std::{
 };
 
 use bytes::{Buf, BytesMut};
-use tenure_core::script::{self, Call};
+use tenure_core::{
+    Op,
+    script::{self, Answer, Call},
+};
 use tokio::io::ReadBuf;
 
 use super::{
-    Request, Shared, fault,
+    Hearing, Request, Shared,
+    ear::{Ear, Heard},
+    fault,
     greeting::{Greeting, Past},
     resp::{self, Incoming},
     stream::Stream,
@@ -32,15 +37,24 @@ pub(super) struct Connection {
     out: BytesMut,
     input: BytesMut,
     chunk: Box<[u8]>,
-    in_flight: VecDeque<InFlight>,
+    ear: Ear,
+    in_flight: VecDeque<Expected>,
     /// Scripts that this server has been sent on this connection, by their SHA-1.
     sent_scripts: Vec<&'static str>,
 }
 
-struct InFlight {
-    request: Request,
-    /// The whole script was sent, not its SHA-1.
-    in_full: bool,
+/// What the next reply answers.
+enum Expected {
+    /// An op.
+    Op {
+        request: Request,
+        /// The whole script was sent, not its SHA-1.
+        in_full: bool,
+    },
+    /// The subscription of the ear; the server confirms it by a message, and refuses by a reply.
+    Subscribed,
+    /// The proof that the ear hears.
+    Proof,
 }
 
 impl Connection {
@@ -58,6 +72,7 @@ impl Connection {
             () = limit => Err(io::ErrorKind::TimedOut.into()),
         };
         let stream = stream.map_err(|error| unreachable.with_source(error))?;
+        shared.hearing.set(Hearing::Hoped);
         let mut out = BytesMut::new();
         let greeting = Greeting::begin(&shared.name, &shared.address, past, &mut out);
         Ok(Self {
@@ -67,6 +82,7 @@ impl Connection {
             out,
             input: BytesMut::new(),
             chunk: vec![0; CHUNK].into(),
+            ear: Ear::new(),
             in_flight: VecDeque::new(),
             sent_scripts: Vec::new(),
         })
@@ -91,8 +107,10 @@ impl Connection {
             past.add(self.greeting.peer());
             self.shared.cut_off.set(false);
         }
-        for InFlight { request, .. } in self.in_flight.drain(..) {
-            request.answer(Err(error.clone().maybe_applied()));
+        for expected in self.in_flight.drain(..) {
+            if let Expected::Op { request, .. } = expected {
+                request.answer(Err(error.clone().maybe_applied()));
+            }
         }
         let greeted = self.greeting.is_over();
         self.stream.abort();
@@ -143,8 +161,25 @@ impl Connection {
         }
         let shared = Rc::clone(&self.shared);
         let mut queue = shared.queue.borrow_mut();
-        for request in queue.drain(..).filter(|request| !request.is_pointless()) {
+        for mut request in queue.drain(..).filter(|request| !request.is_pointless()) {
+            self.give_place(&mut request);
             self.send(request);
+        }
+    }
+
+    /// Puts a waiter's place on this connection into its op, where the server tells waiters.
+    fn give_place(&mut self, request: &mut Request) {
+        let Request { op: Op::Acquire { place, .. }, waiter: Some(waiter), .. } = request else {
+            return;
+        };
+        let (waiter, brought) = waiter;
+        if self.shared.hearing.get() == Hearing::Refused {
+            *place = None;
+            return;
+        }
+        *place = Some(waiter.place(self.ear.channel(), brought));
+        if self.ear.listen(&mut self.out) {
+            self.in_flight.extend([Expected::Subscribed, Expected::Proof]);
         }
     }
 
@@ -165,7 +200,7 @@ impl Connection {
         parts.extend(keys.iter().chain(&args).map(Vec::as_slice));
         resp::encode(&mut self.out, &parts);
         request.sent.set(true);
-        self.in_flight.push_back(InFlight { request, in_full });
+        self.in_flight.push_back(Expected::Op { request, in_full });
     }
 
     /// Whether any byte was written. Records whether some are left.
@@ -216,7 +251,8 @@ impl Connection {
     }
 
     fn handle(&mut self, incoming: Incoming, past: &mut Past) -> Result<(), NodeError> {
-        if matches!(incoming, Incoming::Push) {
+        if let Incoming::Push(fields) = &incoming {
+            self.hear(fields);
             return Ok(());
         }
         if !self.greeting.is_over() {
@@ -227,9 +263,49 @@ impl Connection {
             }
             return Ok(());
         }
-        let Some(InFlight { request, in_full }) = self.in_flight.pop_front() else {
-            return Err(self.protocol("a reply to no request"));
-        };
+        match self.in_flight.pop_front() {
+            None => Err(self.protocol("a reply to no request")),
+            Some(Expected::Op { request, in_full }) => self.reply(request, in_full, incoming),
+            Some(Expected::Subscribed) => {
+                self.heard_nothing();
+                Ok(())
+            }
+            Some(Expected::Proof) => {
+                match incoming {
+                    Incoming::Reply(answer) if Ear::is_proof(&answer) => {
+                        self.shared.hearing.set(Hearing::Proved);
+                    }
+                    _ => self.heard_nothing(),
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn hear(&mut self, fields: &[Answer]) {
+        match self.ear.hear(fields) {
+            Heard::Wake(wake) => self.shared.waiters.deliver(wake),
+            Heard::Subscribed => {
+                if matches!(self.in_flight.front(), Some(Expected::Subscribed)) {
+                    self.in_flight.pop_front();
+                }
+            }
+            Heard::Noise => {}
+        }
+    }
+
+    /// The server does not tell waiters of their turn: from now on they poll.
+    fn heard_nothing(&self) {
+        self.shared.hearing.set(Hearing::Refused);
+        self.shared.waiters.all_look();
+    }
+
+    fn reply(
+        &mut self,
+        request: Request,
+        in_full: bool,
+        incoming: Incoming,
+    ) -> Result<(), NodeError> {
         match incoming {
             Incoming::Error(words) if fault::is_noscript(&words) && !in_full => {
                 self.send_again(request);
@@ -252,7 +328,7 @@ impl Connection {
                     Err(error)
                 }
             },
-            Incoming::Map(_) | Incoming::Push => {
+            Incoming::Map(_) | Incoming::Push(_) => {
                 let error = self.protocol("a reply of another kind than a script's");
                 request.answer(Err(error.clone().maybe_applied()));
                 Err(error)

@@ -1,6 +1,7 @@
 //! The node that is a Redis or Valkey server.
 
 mod connection;
+mod ear;
 mod fault;
 mod greeting;
 mod resp;
@@ -20,7 +21,7 @@ use tokio::sync::oneshot;
 
 pub(crate) use self::fault::of_reply as refusal;
 use self::{connection::Connection, greeting::Past};
-use super::{Call, Freed, Node};
+use super::{Brought, Call, Node, Waiter, waiter::Waiters};
 use crate::{
     address::ServerAddress,
     clock::{self, Timers},
@@ -58,6 +59,20 @@ struct Shared {
     unwritten: Cell<bool>,
     /// No command of an earlier connection can arrive any more.
     cut_off: Cell<bool>,
+    waiters: Waiters,
+    hearing: Cell<Hearing>,
+}
+
+/// Whether the server tells this connection's waiters of their turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Hearing {
+    /// Not known yet; assumed.
+    #[default]
+    Hoped,
+    /// It has told itself something, and heard it.
+    Proved,
+    /// It is not permitted, or a proxy swallows it.
+    Refused,
 }
 
 /// One op on its way.
@@ -65,6 +80,8 @@ struct Shared {
 struct Request {
     op: Op,
     number: u64,
+    /// Who waits for it, beside the caller: it gets its place when the connection is known.
+    waiter: Option<(Rc<Waiter>, Brought)>,
     answer: oneshot::Sender<Result<Reply, NodeError>>,
     sent: Rc<Cell<bool>>,
 }
@@ -95,9 +112,37 @@ impl RedisNode {
             trouble: RefCell::default(),
             unwritten: Cell::new(false),
             cut_off: Cell::new(true),
+            waiters: Waiters::default(),
+            hearing: Cell::default(),
         });
         task::spawn(run(Rc::clone(&shared)));
         Rc::new(Self { shared })
+    }
+}
+
+impl RedisNode {
+    fn ask(&self, op: Op, waiter: Option<(Rc<Waiter>, Brought)>, limit: Duration) -> Call {
+        let shared = Rc::clone(&self.shared);
+        let (answer, answered) = oneshot::channel();
+        let sent = Rc::new(Cell::new(false));
+        let number = shared.next_request.get();
+        shared.next_request.set(number + 1);
+        // A waiter's next op must not meet this one on the same connection, so one time-out is
+        // enough to end that.
+        let most_time_outs = if waiter.is_some() { 1 } else { MOST_TIME_OUTS };
+        shared.push(Request { op, number, waiter, answer, sent: Rc::clone(&sent) });
+        let deadline = clock::now() + limit;
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                result = answered => {
+                    result.unwrap_or_else(|_| Err(shared.error(NodeErrorKind::Disconnected)))
+                }
+                () = shared.timers.sleep_until(deadline) => {
+                    Err(shared.time_out(sent.get(), most_time_outs))
+                }
+            }
+        })
     }
 }
 
@@ -107,26 +152,16 @@ impl Node for RedisNode {
     }
 
     fn call(&self, op: Op, limit: Duration) -> Call {
-        let shared = Rc::clone(&self.shared);
-        let (answer, answered) = oneshot::channel();
-        let sent = Rc::new(Cell::new(false));
-        let number = shared.next_request.get();
-        shared.next_request.set(number + 1);
-        shared.push(Request { op, number, answer, sent: Rc::clone(&sent) });
-        let deadline = clock::now() + limit;
-        Box::pin(async move {
-            tokio::select! {
-                biased;
-                result = answered => {
-                    result.unwrap_or_else(|_| Err(shared.error(NodeErrorKind::Disconnected)))
-                }
-                () = shared.timers.sleep_until(deadline) => Err(shared.time_out(sent.get())),
-            }
-        })
+        self.ask(op, None, limit)
     }
 
-    fn freed(&self) -> Freed {
-        Box::pin(std::future::pending())
+    fn call_waiting(&self, op: Op, waiter: &Rc<Waiter>, brought: Brought, limit: Duration) -> Call {
+        self.shared.waiters.add(waiter);
+        self.ask(op, Some((Rc::clone(waiter), brought)), limit)
+    }
+
+    fn tells_waiters(&self) -> bool {
+        self.shared.hearing.get() != Hearing::Refused
     }
 
     fn is_written(&self) -> bool {
@@ -155,14 +190,14 @@ impl Shared {
         NodeError::new(&self.name, kind)
     }
 
-    /// A call ran into its time limit: two in a row, and the connection is given up.
-    fn time_out(&self, sent: bool) -> NodeError {
+    /// A call ran into its time limit: so many in a row, and the connection is given up.
+    fn time_out(&self, sent: bool, most: u32) -> NodeError {
         if !sent {
             let trouble = self.trouble.borrow().clone();
             return trouble.unwrap_or_else(|| self.error(NodeErrorKind::TimedOut));
         }
         self.time_outs.set(self.time_outs.get() + 1);
-        if self.time_outs.get() >= MOST_TIME_OUTS {
+        if self.time_outs.get() >= most {
             self.hang_up.set(true);
             self.wake();
         }
@@ -204,6 +239,8 @@ async fn run(shared: Rc<Shared>) {
             Err(error) => (error, false),
         };
         shared.unwritten.set(false);
+        // Their messages may be lost: they look, which also makes the next connection.
+        shared.waiters.all_look();
         event::node_lost(&error, shared.trouble.borrow().is_none());
         if greeted {
             // What was not sent yet goes over the next connection.

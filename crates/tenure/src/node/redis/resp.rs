@@ -13,8 +13,8 @@ pub(super) enum Incoming {
     Error(String),
     /// The fields of a map reply, as far as they are strings or integers.
     Map(Vec<(String, Answer)>),
-    /// A message that answers no command.
-    Push,
+    /// What a server sends unasked: its kind, and its strings.
+    Push(Vec<Answer>),
 }
 
 /// The bytes are not RESP3.
@@ -48,7 +48,7 @@ pub(super) fn decode(input: &mut BytesMut) -> Result<Option<Incoming>, NotResp> 
 
 fn incoming(frame: BytesFrame) -> Incoming {
     match frame {
-        BytesFrame::Push { .. } => Incoming::Push,
+        BytesFrame::Push { data, .. } => Incoming::Push(data.into_iter().map(answer).collect()),
         BytesFrame::SimpleError { data, .. } => Incoming::Error(data.to_string()),
         BytesFrame::BlobError { data, .. } => {
             Incoming::Error(String::from_utf8_lossy(&data).into_owned())
@@ -89,8 +89,7 @@ mod tests {
 
     #[test]
     fn replies_may_come_in_pieces() {
-        let whole =
-            b"*3\r\n$1\r\n7\r\n:-1\r\n_\r\n>2\r\n+message\r\n+x\r\n-NOSCRIPT No matching\r\n";
+        let whole = b"*3\r\n$1\r\n7\r\n:-1\r\n_\r\n>2\r\n+m\r\n+x\r\n-NOSCRIPT No matching\r\n";
         let mut input = BytesMut::new();
         let mut seen = Vec::new();
         for byte in whole {
@@ -99,7 +98,7 @@ mod tests {
         }
         assert_eq!(
             format!("{seen:?}"),
-            "[Reply(Array([Bytes([55]), Int(-1), Other])), Push, Error(\"NOSCRIPT No matching\")]"
+            "[Reply(Array([Bytes([55]), Int(-1), Other])), Push([Bytes([109]), Bytes([120])]), Error(\"NOSCRIPT No matching\")]"
         );
     }
 

@@ -1,0 +1,312 @@
+//! The meaning of each op on one key, in plain Rust.
+
+mod queue;
+
+use std::{collections::BTreeSet, time::Duration};
+
+use self::queue::{Served, Wakes};
+use crate::{
+    Channel, FenceFault, FencingToken, Held, Holder, Inspection, Next, Op, Place, Release, Renewal,
+    RenewalAnswer, Reply, Token, Ttl, TtlLeft, Wake, fence_ttl, next_number,
+};
+
+/// A node's two clocks, as they stand during one op.
+///
+/// On a server both are the wall clock; an embedded store counts TTLs on a clock that cannot be
+/// set, and numbers on the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a node has these two clocks")]
+pub struct NodeTime {
+    /// The clock that TTLs run on, in milliseconds.
+    pub ttl_ms: u64,
+    /// The wall clock, in microseconds since the epoch.
+    pub wall_us: u64,
+}
+
+/// A value at a key, with its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a value and its end")]
+pub struct Stored {
+    /// The value.
+    pub value: Value,
+    /// When it ends, on the TTL clock; alive while `now <= end`, as on a server.
+    pub ends_ms: Option<u64>,
+}
+
+/// What can stand at a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "what scripts tell apart")]
+pub enum Value {
+    /// A string.
+    Bytes(Vec<u8>),
+    /// A sorted set with whole scores: a queue.
+    Sorted(BTreeSet<(u64, Vec<u8>)>),
+    /// Anything else, by the name of its type.
+    OtherType(String),
+}
+
+/// The state of one lock on one node: its key, its fence key, and its queue.
+///
+/// This is the reference: the scripts are tested to answer exactly as it does, and the embedded
+/// store runs it. Values of any kind may stand at each key, since others write there too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a lock has these three keys")]
+pub struct Row {
+    /// What stands at the lock's key.
+    pub lock: Option<Stored>,
+    /// What stands at the fence key.
+    pub fence: Option<Stored>,
+    /// What stands at the queue's key.
+    pub queue: Option<Stored>,
+}
+
+impl Row {
+    /// Drops what has ended. A server does the same before each command.
+    pub fn expire(&mut self, at: NodeTime) {
+        let alive = |stored: &mut Stored| stored.ends_ms.is_none_or(|ends| at.ttl_ms <= ends);
+        self.lock.take_if(|stored| !alive(stored));
+        self.fence.take_if(|stored| !alive(stored));
+        self.queue.take_if(|stored| !alive(stored));
+    }
+
+    /// Whether nothing is stored.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.lock.is_none() && self.fence.is_none() && self.queue.is_none()
+    }
+
+    /// Carries out one op on this key; which key it is is the caller's business.
+    ///
+    /// `present` says who listens to a channel; the messages are for the caller to deliver.
+    pub fn apply(
+        &mut self,
+        at: NodeTime,
+        present: &dyn Fn(&Channel) -> bool,
+        op: &Op,
+    ) -> (Reply, Vec<Wake>) {
+        self.expire(at);
+        let mut wakes = Wakes { present, sent: Vec::new() };
+        let reply = match op {
+            Op::Acquire { token, ttl, place, .. } => {
+                self.acquire(at, token, *ttl, place.as_ref(), &mut wakes)
+            }
+            Op::Resume { token, ttl, .. } => self.resume(at, token, *ttl),
+            Op::Steal { token, ttl, .. } => self.grant(at, token, *ttl),
+            Op::Release { token, entries, bury, .. } => {
+                if *bury {
+                    self.bury(at, token);
+                }
+                self.leave(token, entries);
+                self.release(at, Some(token), &mut wakes)
+            }
+            Op::ForceRelease { .. } => self.release(at, None, &mut wakes),
+            Op::Inspect { .. } => Reply::Inspected(self.inspect(at)),
+            Op::Renew(leases) => {
+                Reply::Renewed(leases.iter().map(|lease| self.renew(at, lease)).collect())
+            }
+        };
+        (reply, wakes.sent)
+    }
+
+    /// Raises the TTL, never lowers it, if the token holds the lock. Never creates a key.
+    pub fn renew(&mut self, at: NodeTime, lease: &Renewal) -> RenewalAnswer {
+        self.expire(at);
+        match &self.lock {
+            None => RenewalAnswer::Gone,
+            Some(stored) if holds(stored, &lease.token) => {
+                self.raise(at, lease.ttl);
+                RenewalAnswer::Renewed
+            }
+            Some(stored) => RenewalAnswer::Other(holder(stored)),
+        }
+    }
+
+    fn acquire(
+        &mut self,
+        at: NodeTime,
+        token: &Token,
+        ttl: Ttl,
+        place: Option<&Place>,
+        wakes: &mut Wakes<'_>,
+    ) -> Reply {
+        if self.lock.as_ref().is_some_and(|stored| holds(stored, token)) {
+            return self.keep(at, token, ttl);
+        }
+        if self.queue_is_foreign() {
+            return Reply::Faulty(FenceFault::Queue);
+        }
+        if self.is_cancelled(token) {
+            return Reply::Cancelled;
+        }
+        let free = self.lock.is_none();
+        if free && let Err(fault) = self.next_number(at) {
+            return Reply::Faulty(fault);
+        }
+        let queued = self.queue.is_some();
+        let waiting = place.filter(|_| queued || !free);
+        let joined = waiting.map(|place| (self.join(at, token, place), place));
+        let suspect = place.and_then(|place| place.suspect.as_ref());
+        if free {
+            match self.serve(at, Some(token), suspect, wakes) {
+                Served::Me | Served::Next(Next::Nobody) => return self.grant(at, token, ttl),
+                Served::Next(Next::More) => {
+                    if joined.is_some() {
+                        self.keep_queue(at, 0);
+                    }
+                    return Reply::More;
+                }
+                Served::Next(Next::Waiter) => {}
+            }
+        }
+        let Some(held) = self.lock.as_ref().map(|stored| held(stored, at)) else {
+            return Reply::More;
+        };
+        let Some((ticket, place)) = joined else { return Reply::Held(held) };
+        self.keep_queue(at, left(self.lock.as_ref(), at));
+        Reply::Queued { held, ticket, position: self.position(token, &place.entry) }
+    }
+
+    /// What a token hears that holds the lock already: a confirmation, a lost reply, a return.
+    fn keep(&mut self, at: NodeTime, token: &Token, ttl: Ttl) -> Reply {
+        match self.last_number() {
+            Ok(Some(number)) => {
+                self.raise(at, ttl);
+                Reply::Granted(number)
+            }
+            // The counter was deleted under the holder: a new number is the only true one.
+            Ok(None) => {
+                let ends = self.lock.as_ref().and_then(|stored| stored.ends_ms);
+                let reply = self.grant(at, token, ttl);
+                // The grant must not shorten what the token already had.
+                if let (Some(lock), Some(ends)) = (self.lock.as_mut(), ends) {
+                    lock.ends_ms = lock.ends_ms.max(Some(ends));
+                }
+                reply
+            }
+            Err(fault) => Reply::Faulty(fault),
+        }
+    }
+
+    /// Raises the TTL, never lowers it, if the token holds the lock. Never creates a key.
+    fn resume(&mut self, at: NodeTime, token: &Token, ttl: Ttl) -> Reply {
+        match &self.lock {
+            None => Reply::Free,
+            Some(stored) if holds(stored, token) => self.keep(at, token, ttl),
+            Some(stored) => Reply::Held(held(stored, at)),
+        }
+    }
+
+    /// Gives the lock up if the token holds it, or anyway without a token; hands it on.
+    fn release(&mut self, at: NodeTime, token: Option<&Token>, wakes: &mut Wakes<'_>) -> Reply {
+        let release = match &self.lock {
+            None => Release::Free,
+            Some(stored) if token.is_none_or(|token| holds(stored, token)) => {
+                Release::Released(holder(stored))
+            }
+            Some(stored) => {
+                return Reply::Released {
+                    release: Release::Other(holder(stored)),
+                    next: Next::Nobody,
+                };
+            }
+        };
+        let next = match self.serve(at, None, None, wakes) {
+            Served::Next(next) => next,
+            Served::Me => Next::Nobody,
+        };
+        if next != Next::Waiter {
+            self.lock = None;
+        }
+        Reply::Released { release, next }
+    }
+
+    fn inspect(&self, at: NodeTime) -> Inspection {
+        let mut waiters = self.waiters();
+        let waiting = u64::try_from(waiters.len()).unwrap_or(u64::MAX);
+        waiters.truncate(Inspection::MOST_WAITERS);
+        Inspection {
+            held: self.lock.as_ref().map(|stored| held(stored, at)),
+            last_number: self.last_number().ok().flatten(),
+            waiters,
+            waiting,
+        }
+    }
+
+    fn grant(&mut self, at: NodeTime, token: &Token, ttl: Ttl) -> Reply {
+        match self.next_number(at) {
+            Ok(number) => {
+                self.set(at, token.as_bytes(), ttl, number);
+                Reply::Granted(number)
+            }
+            Err(fault) => Reply::Faulty(fault),
+        }
+    }
+
+    /// Fence first, then the lock. The number is known to be sound before anything is written.
+    fn set(&mut self, at: NodeTime, token: &[u8], ttl: Ttl, number: FencingToken) {
+        self.fence = Some(Stored {
+            value: Value::Bytes(number.to_string().into_bytes()),
+            ends_ms: Some(at.ttl_ms + fence_ttl(ttl)),
+        });
+        self.lock = Some(Stored {
+            value: Value::Bytes(token.to_vec()),
+            ends_ms: Some(at.ttl_ms + ttl.as_millis()),
+        });
+    }
+
+    /// Gives the lock at least this TTL, and its number a life beyond it.
+    fn raise(&mut self, at: NodeTime, ttl: Ttl) {
+        raise(self.lock.as_mut(), at, ttl.as_millis());
+        // Half of its life is soon enough, and saves most renewals the write.
+        if 2 * left(self.fence.as_ref(), at) < fence_ttl(ttl) {
+            raise(self.fence.as_mut(), at, fence_ttl(ttl));
+        }
+    }
+
+    fn next_number(&self, at: NodeTime) -> Result<FencingToken, FenceFault> {
+        let last = self.last_number()?.map_or(0, FencingToken::get);
+        next_number(last, at.wall_us)
+    }
+
+    fn last_number(&self) -> Result<Option<FencingToken>, FenceFault> {
+        let Some(stored) = &self.fence else { return Ok(None) };
+        let Value::Bytes(bytes) = &stored.value else { return Err(FenceFault::Type) };
+        // Digits only, and few enough for a double to hold them all.
+        let digits = (1..=16).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit);
+        let text = std::str::from_utf8(bytes).ok().filter(|_| digits);
+        let number = text.and_then(|text| text.parse().ok()).and_then(FencingToken::new);
+        number.map(Some).ok_or(FenceFault::Value)
+    }
+}
+
+fn holds(stored: &Stored, token: &Token) -> bool {
+    matches!(&stored.value, Value::Bytes(bytes) if bytes == token.as_bytes())
+}
+
+fn holder(stored: &Stored) -> Holder {
+    match &stored.value {
+        Value::Bytes(bytes) => Holder::from_value(bytes),
+        Value::Sorted(_) => Holder::ForeignType("zset".into()),
+        Value::OtherType(name) => Holder::ForeignType(name.as_str().into()),
+    }
+}
+
+fn held(stored: &Stored, at: NodeTime) -> Held {
+    let ttl_left = match stored.ends_ms {
+        Some(ends) => TtlLeft::Ends(Duration::from_millis(ends.saturating_sub(at.ttl_ms))),
+        None => TtlLeft::Never,
+    };
+    Held { holder: holder(stored), ttl_left }
+}
+
+/// Milliseconds left, or none at all where there is no key or no end: both want a TTL.
+fn left(stored: Option<&Stored>, at: NodeTime) -> u64 {
+    stored.and_then(|stored| stored.ends_ms).map_or(0, |ends| ends.saturating_sub(at.ttl_ms))
+}
+
+/// Gives the key at least `ttl_ms` from now, and an end if it had none.
+fn raise(stored: Option<&mut Stored>, at: NodeTime, ttl_ms: u64) {
+    if let Some(stored) = stored {
+        stored.ends_ms = Some(stored.ends_ms.unwrap_or(0).max(at.ttl_ms + ttl_ms));
+    }
+}

@@ -1,0 +1,252 @@
+//! The queue of one lock, in plain Rust.
+
+use std::collections::BTreeSet;
+
+use super::{NodeTime, Row, Stored, Value};
+use crate::{
+    Channel, Entry, Holder, Next, Place, Ticket, Token, Ttl, Waiter, Wake,
+    queue::{MOST_SERVED, MOST_STAND_INS, QUEUE_EXTRA_MS, TOMBSTONE_MS, TOMBSTONES},
+};
+
+/// Entries and tombstones by score, then by member, as a server sorts them.
+pub(super) type Members = BTreeSet<(u64, Vec<u8>)>;
+
+/// As [`Next`], for a caller that may itself be the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Served {
+    Me,
+    Next(Next),
+}
+
+/// Who listens, and who was told.
+pub(super) struct Wakes<'a> {
+    pub(super) present: &'a dyn Fn(&Channel) -> bool,
+    pub(super) sent: Vec<Wake>,
+}
+
+impl Wakes<'_> {
+    /// Sends a message if anybody listens to its channel.
+    fn tell(&mut self, wake: Wake) -> bool {
+        let heard = (self.present)(wake.to());
+        self.sent.extend(heard.then_some(wake));
+        heard
+    }
+}
+
+/// The parts of an entry's member; `None` for what no client of ours wrote.
+struct Parsed<'a> {
+    token: &'a str,
+    channel: Channel,
+    claim: Ttl,
+}
+
+fn parse(member: &[u8]) -> Option<Parsed<'_>> {
+    let text = std::str::from_utf8(member).ok()?;
+    let mut words = text.split(' ');
+    let (token, channel, claim) = (words.next()?, words.next()?, words.next()?);
+    let graphic = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic());
+    let number = claim.bytes().all(|b| b.is_ascii_digit()) && !claim.starts_with('0');
+    let ours = graphic(token) && graphic(channel) && number && words.next().is_none();
+    let claim =
+        claim.parse().ok().filter(|_| ours && claim.len() < 16).and_then(Ttl::from_millis)?;
+    Some(Parsed { token, channel: Channel::named(channel), claim })
+}
+
+impl Row {
+    /// Whether anything but a queue stands at the queue's key.
+    pub(super) fn queue_is_foreign(&self) -> bool {
+        matches!(&self.queue, Some(Stored { value, .. }) if !matches!(value, Value::Sorted(_)))
+    }
+
+    /// Whether the token was cancelled: a command of a dead connection comes too late.
+    pub(super) fn is_cancelled(&self, token: &Token) -> bool {
+        self.score(&tombstone(token)).is_some()
+    }
+
+    /// Joins the queue, or finds the place that the waiter has already.
+    pub(super) fn join(&mut self, at: NodeTime, token: &Token, place: &Place) -> Ticket {
+        let member = place.entry.member(token);
+        let previous = place.previous.as_ref().map(|entry| entry.member(token));
+        let moved = previous.filter(|previous| *previous != member).and_then(|previous| {
+            let score = self.remove(&previous)?;
+            self.add(score, member.clone());
+            Some(score)
+        });
+        let brought = place.ticket.map(Ticket::get);
+        let score = match moved.or_else(|| self.score(&member)) {
+            Some(score) => score.min(brought.unwrap_or(score)),
+            None => brought.unwrap_or_else(|| {
+                let top = self.members().range(..(TOMBSTONES, Vec::new())).next_back();
+                at.wall_us.max(top.map_or(0, |(score, _)| score + 1))
+            }),
+        };
+        // Others may have written any score; an entry among the tombstones would be none.
+        let ticket = Ticket::new(score).unwrap_or(Ticket::LAST);
+        self.add(ticket.get(), member);
+        ticket
+    }
+
+    /// How many entries are before the waiter's own.
+    pub(super) fn position(&self, token: &Token, entry: &Entry) -> u64 {
+        let member = entry.member(token);
+        let before = self.members().iter().take_while(|(_, other)| *other != member).count();
+        u64::try_from(before).unwrap_or(u64::MAX)
+    }
+
+    /// Gives the queue's key a life beyond the lock's.
+    pub(super) fn keep_queue(&mut self, at: NodeTime, lock_left_ms: u64) {
+        if let Some(queue) = &mut self.queue {
+            queue.ends_ms = Some(at.ttl_ms + lock_left_ms + QUEUE_EXTRA_MS);
+        }
+    }
+
+    /// Writes a tombstone: nothing under this token may be granted or queued any more.
+    pub(super) fn bury(&mut self, at: NodeTime, token: &Token) {
+        if self.queue_is_foreign() {
+            return;
+        }
+        let now_ms = at.wall_us / 1_000;
+        let old = TOMBSTONES + now_ms.saturating_sub(TOMBSTONE_MS);
+        self.change_members(|members| {
+            members.retain(|(score, _)| *score < TOMBSTONES || *score > old);
+        });
+        self.add(TOMBSTONES + now_ms, tombstone(token));
+        if let Some(queue) = &mut self.queue {
+            queue.ends_ms = queue.ends_ms.max(Some(at.ttl_ms + QUEUE_EXTRA_MS));
+        }
+    }
+
+    /// Takes the waiter out of the queue, however it stood there.
+    pub(super) fn leave(&mut self, token: &Token, entries: &[Entry]) {
+        for entry in entries {
+            self.remove(&entry.member(token));
+        }
+    }
+
+    /// Hands the lock, which is free or being given up, to the next waiter that is there.
+    ///
+    /// Each dead entry is dropped at first sight, and costs once: its client brings it back.
+    pub(super) fn serve(
+        &mut self,
+        at: NodeTime,
+        me: Option<&Token>,
+        suspect: Option<&Channel>,
+        wakes: &mut Wakes<'_>,
+    ) -> Served {
+        let Ok(number) = self.next_number(at) else { return Served::Next(Next::Nobody) };
+        for _ in 0..MOST_SERVED {
+            let Some((score, member)) = self.pop_first() else {
+                return Served::Next(Next::Nobody);
+            };
+            if score >= TOMBSTONES {
+                // Only tombstones are left. A young one is put back, and its key's end with it.
+                if score - TOMBSTONES + TOMBSTONE_MS > at.wall_us / 1_000 {
+                    self.add(score, member);
+                    self.keep_queue(at, 0);
+                    return Served::Next(Next::Nobody);
+                }
+                continue;
+            }
+            let Some(Parsed { token, channel, claim }) = parse(&member) else { continue };
+            if me.is_some_and(|me| me.as_str() == token) {
+                return Served::Me;
+            }
+            let grant = Wake::Grant { to: channel.clone(), token: token.into() };
+            if suspect != Some(&channel) && wakes.tell(grant) {
+                self.set(at, token.as_bytes(), claim, number);
+                self.name_stand_in(me, &channel, claim, wakes);
+                return Served::Next(Next::Waiter);
+            }
+        }
+        Served::Next(Next::More)
+    }
+
+    /// Tells the next live waiter of another connection to look after the one that was served.
+    fn name_stand_in(
+        &mut self,
+        me: Option<&Token>,
+        granted: &Channel,
+        claim: Ttl,
+        wakes: &mut Wakes<'_>,
+    ) {
+        let mut index = 0;
+        for _ in 0..MOST_STAND_INS {
+            let Some((score, member)) = self.members().iter().nth(index).cloned() else { return };
+            if score >= TOMBSTONES {
+                return;
+            }
+            match parse(&member) {
+                Some(Parsed { channel, .. }) if channel == *granted => index += 1,
+                Some(Parsed { token, .. }) if me.is_some_and(|me| me.as_str() == token) => return,
+                Some(Parsed { token, channel, .. }) => {
+                    let (token, granted) = (token.into(), granted.clone());
+                    let claim_ms = claim.as_millis();
+                    if wakes.tell(Wake::StandIn { to: channel, token, claim_ms, granted }) {
+                        return;
+                    }
+                    _ = self.remove(&member);
+                }
+                None => _ = self.remove(&member),
+            }
+        }
+    }
+
+    /// Who waits, in order.
+    pub(super) fn waiters(&self) -> Vec<Waiter> {
+        let entries = self.members().iter().take_while(|(score, _)| *score < TOMBSTONES);
+        let waiter = |(score, member): &(u64, Vec<u8>)| {
+            let token = member.split(|&b| b == b' ').next().unwrap_or_default();
+            let ticket = Ticket::new(*score).unwrap_or(Ticket::LAST);
+            Waiter { holder: Holder::from_value(token), ticket }
+        };
+        entries.map(waiter).collect()
+    }
+
+    fn members(&self) -> &Members {
+        const NONE: &Members = &Members::new();
+        match self.queue.as_ref().map(|stored| &stored.value) {
+            Some(Value::Sorted(members)) => members,
+            _ => NONE,
+        }
+    }
+
+    /// Changes the members; a sorted set without any is no key, and one made anew has no end yet.
+    fn change_members<T>(&mut self, change: impl FnOnce(&mut Members) -> T) -> T {
+        let empty = || Stored { value: Value::Sorted(Members::new()), ends_ms: None };
+        let mut stored = self.queue.take().unwrap_or_else(empty);
+        let Value::Sorted(members) = &mut stored.value else {
+            // Whatever stands there is another's, and stays.
+            self.queue = Some(stored);
+            return change(&mut Members::new());
+        };
+        let result = change(members);
+        let is_empty = members.is_empty();
+        self.queue = (!is_empty).then_some(stored);
+        result
+    }
+
+    fn score(&self, member: &[u8]) -> Option<u64> {
+        self.members().iter().find(|(_, other)| other == member).map(|(score, _)| *score)
+    }
+
+    fn add(&mut self, score: u64, member: Vec<u8>) {
+        self.change_members(|members| {
+            members.retain(|(_, other)| *other != member);
+            members.insert((score, member));
+        });
+    }
+
+    fn remove(&mut self, member: &[u8]) -> Option<u64> {
+        let score = self.score(member)?;
+        self.change_members(|members| members.remove(&(score, member.to_vec())));
+        Some(score)
+    }
+
+    fn pop_first(&mut self) -> Option<(u64, Vec<u8>)> {
+        self.change_members(BTreeSet::pop_first)
+    }
+}
+
+fn tombstone(token: &Token) -> Vec<u8> {
+    [b"!", token.as_bytes()].concat()
+}

@@ -1,0 +1,73 @@
+-- Library of the scripts that hand a lock on. The queue is one sorted set: entries, each the text
+-- "token channel claim_ms", by ticket; behind them tombstones, each "!token", by time.
+
+local TOMBSTONES = 8e15 -- scores from here on are tombstones (this and ms), below are tickets
+local TOMBSTONE_MS = 60000
+local QUEUE_EXTRA_MS = 90000
+local MOST_SERVED = 64
+local MOST_STAND_INS = 16
+
+local function parse(member)
+  local token, channel, claim = string.match(member, '^([!-~]+) ([!-~]+) ([1-9]%d*)$')
+  if claim and #claim < 16 then return token, channel, claim end
+end
+
+-- Tells a connection, if it listens to its channel. NUMSUB first: PUBLISH would also count those
+-- who listen to a pattern. pcall: a server that permits no channel still releases locks.
+local function tell(channel, message)
+  local listening = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  if listening.err or listening[2] == 0 then return false end
+  local heard = redis.pcall('PUBLISH', channel, message)
+  return type(heard) == 'number' and heard > 0
+end
+
+-- Names the next live waiter of another connection to look after the one that was served.
+local function name_stand_in(me, granted, claim)
+  local index = 0
+  for _ = 1, MOST_STAND_INS do
+    local entry = redis.call('ZRANGE', Q, index, index, 'WITHSCORES')
+    if #entry == 0 or tonumber(entry[2]) >= TOMBSTONES then return end
+    local token, channel = parse(entry[1])
+    if channel == granted then
+      index = index + 1
+    elseif token and token == me then
+      return
+    elseif token and tell(channel, 'w ' .. token .. ' ' .. claim .. ' ' .. granted) then
+      return
+    else
+      redis.call('ZREM', Q, entry[1])
+    end
+  end
+end
+
+-- Hands the lock, which is free or being given up, to the next waiter that is there. Returns
+-- 'nobody', 'me', 'waiter', or 'more' when many dead ones were dropped and there are more. Each
+-- dead entry is dropped at first sight, and costs once: its client brings it back. ZPOPMIN comes
+-- before SET, so a server that is out of memory still hands locks on.
+local function serve(me, suspect)
+  if redis.pcall('EXISTS', Q) == 0 then return 'nobody' end
+  local number, fault = next_number()
+  if fault then return 'nobody' end
+  for _ = 1, MOST_SERVED do
+    local head = redis.pcall('ZPOPMIN', Q) -- pcall: another's value there must not stop a release
+    if head.err or #head == 0 then return 'nobody' end
+    local member, score = head[1], tonumber(head[2])
+    if score >= TOMBSTONES then
+      -- Only tombstones are left. A young one is put back, and its key's end with it.
+      if score - TOMBSTONES + TOMBSTONE_MS > math.floor(wall_us() / 1000) then
+        redis.call('ZADD', Q, head[2], member)
+        redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)
+        return 'nobody'
+      end
+    else
+      local token, channel, claim = parse(member)
+      if token and token == me then return 'me' end
+      if token and channel ~= suspect and tell(channel, 'g ' .. token) then
+        set(token, claim, digits(tonumber(claim) + 86400000), number)
+        name_stand_in(me, channel, claim)
+        return 'waiter'
+      end
+    end
+  end
+  return 'more'
+end

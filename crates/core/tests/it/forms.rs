@@ -1,0 +1,129 @@
+//! What servers say in the sequences, and proof that they say all of it often.
+
+use std::collections::BTreeMap;
+
+use tenure_core::{
+    FenceFault, Held, Holder, Inspection, Next, Op, Release, RenewalAnswer, Reply, TtlLeft, Wake,
+};
+use tenure_testkit::ServerKind;
+
+/// How often each form of reply and of message came.
+#[derive(Debug, Default)]
+pub(crate) struct Forms(BTreeMap<&'static str, usize>);
+
+impl Forms {
+    /// Counts a reply, and the messages that came with it.
+    pub(crate) fn count(&mut self, op: &Op, reply: &Reply, wakes: &[Wake]) {
+        for wake in wakes {
+            self.add(match wake {
+                Wake::Grant { .. } => "woken: granted",
+                Wake::StandIn { .. } => "woken: stands in",
+            });
+        }
+        match reply {
+            Reply::Granted(_) => self.add("granted"),
+            Reply::Held(held) => self.held(held),
+            Reply::Queued { held, position, .. } => {
+                self.held(held);
+                self.add(if *position == 0 { "queued: the first" } else { "queued: behind" });
+            }
+            Reply::Cancelled => self.add("cancelled"),
+            Reply::More => self.add(match op {
+                Op::Acquire { place: None, .. } => "more, to one that does not wait",
+                _ => "more",
+            }),
+            Reply::Free => self.add("not resumed: free"),
+            Reply::Faulty(fault) => self.add(match fault {
+                FenceFault::Type => "fault: type",
+                FenceFault::Value => "fault: value",
+                FenceFault::Queue => "fault: queue",
+                _ => "fault: exhausted",
+            }),
+            Reply::Renewed(answers) => answers.iter().for_each(|answer| {
+                self.add(match answer {
+                    RenewalAnswer::Renewed => "renewed",
+                    RenewalAnswer::Gone => "gone",
+                    RenewalAnswer::Other(_) => "not renewed: another's",
+                    RenewalAnswer::Refused(_) => "refused",
+                });
+            }),
+            Reply::Released { release, next } => self.add(match (release, next) {
+                (Release::Released(_), Next::Nobody) => "released: nobody waits",
+                (Release::Released(_), Next::Waiter) => "released: handed over",
+                (Release::Released(_), Next::More) => "released: more",
+                (Release::Free, Next::Nobody) => "already free: nobody waits",
+                (Release::Free, Next::Waiter) => "already free: handed over",
+                (Release::Free, Next::More) => "already free: more",
+                (Release::Other(_), _) => "not released: another's",
+            }),
+            Reply::Inspected(Inspection { held, last_number, waiters, .. }) => {
+                self.add(match (held, last_number) {
+                    (None, _) => "inspected: free",
+                    (_, None) => "inspected: no number",
+                    _ => "inspected",
+                });
+                if !waiters.is_empty() {
+                    self.add("inspected: waiters");
+                }
+            }
+        }
+    }
+
+    fn held(&mut self, Held { holder, ttl_left }: &Held) {
+        self.add(match holder {
+            Holder::Tenure(_) => "held",
+            Holder::ForeignType(_) => "held by a type",
+            _ => "held by another library",
+        });
+        if *ttl_left == TtlLeft::Never {
+            self.add("held for ever");
+        }
+    }
+
+    fn add(&mut self, form: &'static str) {
+        *self.0.entry(form).or_default() += 1;
+    }
+
+    /// Proof that the sequences go where it matters: every form came, and came often.
+    pub(crate) fn assert_often(&self, kind: ServerKind) {
+        for form in FORMS {
+            let seen = self.0.get(form).copied().unwrap_or_default();
+            assert!(seen > 20, "{kind}: only {seen} times {form:?}: {self:#?}");
+        }
+    }
+}
+
+/// All that a server says in these sequences.
+const FORMS: [&str; 31] = [
+    "woken: granted",
+    "woken: stands in",
+    "granted",
+    "held",
+    "held by a type",
+    "held by another library",
+    "held for ever",
+    "queued: the first",
+    "queued: behind",
+    "cancelled",
+    "more",
+    "more, to one that does not wait",
+    "not resumed: free",
+    "fault: type",
+    "fault: value",
+    "fault: exhausted",
+    "fault: queue",
+    "renewed",
+    "gone",
+    "not renewed: another's",
+    "released: nobody waits",
+    "released: handed over",
+    "released: more",
+    "already free: nobody waits",
+    "already free: handed over",
+    "already free: more",
+    "not released: another's",
+    "inspected: free",
+    "inspected: no number",
+    "inspected",
+    "inspected: waiters",
+];

@@ -1,0 +1,109 @@
+//! Leaving the queue: a release of a token that waits, and tombstones.
+
+use super::*;
+
+/// Alice leaves, who may stand in the queue in these ways.
+fn leave(entries: &[Entry], bury: bool) -> Op {
+    Op::Release { key: lock(), token: ours(), entries: entries.to_vec(), bury }
+}
+
+#[test]
+fn who_leaves_is_in_the_queue_no_more() {
+    let bobs = token(&theirs(), 500);
+    let keys = |queue| [bobs.clone(), fence(7, 5_000), queue];
+    let others = Reply::Released { release: Release::Other(bob()), next: Next::Nobody };
+    let alice = |ticket, connection| waits(ticket, &ours(), live(connection));
+    let carol = waits(6, &carol(), live(1));
+    let row = |name, before: &[_], entries: &[_], after: Seen| {
+        let op = leave(entries, false);
+        Case(name, keys(queue(before, 70_000)), op, others.clone(), keys(after), vec![])
+    };
+    check(&[
+        row("the only one", &[alice(5, 0)], &[entry(live(0))], nothing()),
+        row(
+            "of several",
+            &[alice(5, 0), carol.clone()],
+            &[entry(live(0))],
+            queue(&[carol.clone()], 70_000),
+        ),
+        row(
+            "over several connections",
+            &[alice(4, 3), alice(5, 0), carol.clone()],
+            &[entry(live(3)), entry(live(2)), entry(live(0))],
+            queue(&[carol.clone()], 70_000),
+        ),
+        row("it was not in it", &[carol.clone()], &[entry(live(0))], queue(&[carol], 70_000)),
+    ]);
+}
+
+#[test]
+fn who_leaves_does_not_hand_the_lock_to_itself() {
+    let waiting = [waits(5, &ours(), live(0)), waits(6, &carol(), live(1))];
+    let [lock, number] = served(&carol());
+    check(&[Case(
+        "free, and the first leaves: the second is served",
+        [nothing(), fence(7, 5_000), queue(&waiting, 70_000)],
+        leave(&[entry(live(0))], false),
+        Reply::Released { release: Release::Free, next: Next::Waiter },
+        [lock, number, nothing()],
+        vec![grant(1, &carol())],
+    )]);
+}
+
+#[test]
+fn a_tombstone_is_left_when_a_late_command_may_come() {
+    let others = Reply::Released { release: Release::Other(bob()), next: Next::Nobody };
+    let grave = |age| tombstone(&carol(), age);
+    let mine = || tombstone(&ours(), 0);
+    let row = |name, before: Seen, after: Seen| {
+        let keys = |queue| [token(&theirs(), 500), fence(7, 5_000), queue];
+        let op = leave(&[entry(live(0))], true);
+        Case(name, keys(before), op, others.clone(), keys(after), vec![])
+    };
+    let waiting = waits(5, &ours(), live(0));
+    check(&[
+        row("there is no queue", nothing(), queue(&[mine()], EXTRA)),
+        row("it waits", queue(&[waiting], 70_000), queue(&[mine()], EXTRA)),
+        row(
+            "the queue lives longer: not shortened",
+            queue(&[grave(5)], 91_000),
+            queue(&[grave(5), mine()], 91_000),
+        ),
+        row("no end", queue(&[grave(5)], NO_END), queue(&[grave(5), mine()], EXTRA)),
+        row(
+            "tombstones are dropped after a minute",
+            queue(&[grave(60_000), tombstone(&dave(), 59_999)], 70_000),
+            queue(&[tombstone(&dave(), 59_999), mine()], EXTRA),
+        ),
+    ]);
+    check(&[Case(
+        "the lock is given up, and the tombstone stays",
+        [token(&ours(), 500), fence(7, 5_000), nothing()],
+        leave(&[], true),
+        released(Release::Released(alice())),
+        [nothing(), fence(7, 5_000), queue(&[mine()], EXTRA)],
+        vec![],
+    )]);
+}
+
+#[test]
+fn tombstones_go_by_age_and_with_their_key() {
+    let row = |name, before: &[_], after: Seen| {
+        let was = [token(&ours(), 500), fence(7, 5_000), queue(before, 1)];
+        let op = leave(&[], false);
+        let reply = released(Release::Released(alice()));
+        Case(name, was, op, reply, [nothing(), fence(7, 5_000), after], vec![])
+    };
+    let grave = |age| tombstone(&carol(), age);
+    check(&[
+        // Popping the last member and putting it back makes a new key: it must have an end.
+        row("a young one has an end", &[grave(5)], queue(&[grave(5)], EXTRA)),
+        row("nearly old", &[grave(59_999)], queue(&[grave(59_999)], EXTRA)),
+        row("old", &[grave(60_000)], nothing()),
+        row(
+            "old ones before a young one",
+            &[tombstone(&dave(), 70_000), grave(5)],
+            queue(&[grave(5)], EXTRA),
+        ),
+    ]);
+}

@@ -1,0 +1,100 @@
+//! A queue on a server that is full, that forbids a command, or where something else stands.
+
+use tenure_core::FenceFault;
+
+use super::*;
+
+/// Alice holds the lock, and carol waits.
+fn before() -> [Seen; 3] {
+    let waiting = [waits(5, &carol(), live(1))];
+    [token(&ours(), 500), fence(7, 5_000), queue(&waiting, 70_000)]
+}
+
+#[test]
+fn a_full_server_hands_locks_on_and_lets_nobody_join() {
+    for kind in ServerKind::ALL {
+        let mut node = Node::start(kind);
+        let _listeners = Listeners::start(&node.server);
+        put(&mut node, &before());
+        assert!(node.cmd(&["CONFIG", "SET", "maxmemory", "1"]).is_ok());
+
+        let handed = Reply::Released { release: Release::Released(alice()), next: Next::Waiter };
+        assert_eq!(node.ask(&release()), Ok(handed), "{kind}");
+        let [lock_, number] = served(&carol());
+        let keys = vec![lock_, number, nothing()];
+        assert_eq!(node.look_at_all(&[lock()]), (keys.clone(), 2), "{kind}");
+
+        let refused = node.ask(&join(first_time())).unwrap_err();
+        assert!(refused.starts_with("OOM"), "{kind}: {refused}");
+        assert_eq!(node.look_at_all(&[lock()]), (keys.clone(), 2), "{kind}: nothing is left");
+
+        // A tombstone must be written even so: it stands for a command that may still come.
+        let op = Op::Release { key: lock(), token: ours(), entries: Vec::new(), bury: true };
+        assert!(matches!(node.ask(&op), Ok(Reply::Released { .. })), "{kind}");
+        let grave = queue(&[tombstone(&ours(), 0)], EXTRA);
+        assert_eq!(node.look_at_all(&[lock()]).0[2], grave, "{kind}");
+    }
+}
+
+#[test]
+fn a_user_who_lacks_a_command_of_the_queue_releases_all_the_same() {
+    let [_, number, waiting] = before();
+    let given_up = |queue| (Next::Nobody, [nothing(), number.clone(), queue]);
+    let [lock_, number_] = served(&carol());
+    for kind in ServerKind::ALL {
+        let mut node = Node::start(kind);
+        let _listeners = Listeners::start(&node.server);
+        for (rule, (next, after)) in [
+            // Nobody can be told, so nobody is served: those who wait look again by themselves.
+            ("-publish", given_up(nothing())),
+            ("-pubsub", given_up(nothing())),
+            ("resetchannels", given_up(nothing())),
+            ("-zpopmin", given_up(waiting.clone())),
+            ("-exists", (Next::Waiter, [lock_.clone(), number_.clone(), nothing()])),
+        ] {
+            node.reset();
+            put(&mut node, &before());
+            // A user of its own: those who listen must not lose their rights with it.
+            let user = ["ACL", "SETUSER", "poor", "reset", "on", "nopass", "~*", "&*", "+@all", rule];
+            assert!(node.cmd(&user).is_ok(), "{kind}: {rule}");
+            assert!(node.cmd(&["AUTH", "poor", "x"]).is_ok());
+            let said = node.ask(&release());
+            assert!(node.cmd(&["AUTH", "default", "x"]).is_ok());
+            let told = Reply::Released { release: Release::Released(alice()), next };
+            assert_eq!(said, Ok(told), "{kind}: {rule}");
+            assert_eq!(node.look_at_all(&[lock()]).0, after, "{kind}: {rule}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_queue_lets_nobody_in_and_everybody_out() {
+    let number = || fence(7, DAY);
+    let free = || nothing();
+    let mine = |pttl| token(&ours(), pttl);
+    let bobs = || token(&theirs(), 500);
+    for odd in [hash(NO_END), hash(500), text("x", 500)] {
+        let row = |name, lock, op, reply, after| {
+            let keys = |lock| [lock, number(), odd.clone()];
+            Case(name, keys(lock), op, reply, keys(after), vec![])
+        };
+        let fault = || Reply::Faulty(FenceFault::Queue);
+        let bury = Op::Release {
+            key: lock(),
+            token: ours(),
+            entries: vec![entry(live(0))],
+            bury: true,
+        };
+        let done = || released(Release::Released(alice()));
+        check(&[
+            row("a try", free(), acquire(10), fault(), free()),
+            row("a try, held", bobs(), acquire(10), fault(), bobs()),
+            row("a waiter", free(), join(first_time()), fault(), free()),
+            row("a waiter, held", bobs(), join(first_time()), fault(), bobs()),
+            row("the holder itself", mine(500), acquire(1_000), granted(7), mine(1_000)),
+            row("release", mine(500), release(), done(), free()),
+            row("release with a tombstone", mine(500), bury, done(), free()),
+            row("by force", mine(500), force_release(), done(), free()),
+        ]);
+    }
+}

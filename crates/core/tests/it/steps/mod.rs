@@ -1,0 +1,166 @@
+//! What can happen to a few locks on one node, and random sequences of it.
+
+mod queue;
+mod write;
+
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, prop_oneof};
+use proptest::sample::select;
+use tenure_core::{HolderLabel, LockKey, Op, Renewal, Token, Ttl};
+
+pub(crate) use self::write::{Scored, Write};
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// A client of ours asks.
+    Ask(Op),
+    /// A waiter of ours comes back with the ticket that it was told, if it was told one.
+    Again(Op),
+    /// A connection of ours listens, or does so no more.
+    Listen(Listen),
+    /// The clock moves.
+    Clock(Move),
+    /// Somebody else writes at one of the keys of a lock.
+    Foreign(LockKey, Part, Write),
+    /// Somebody empties the server.
+    Flush,
+}
+
+/// What becomes of those who listen; channels and connections by their index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Listen {
+    /// A channel has a listener.
+    Open(usize),
+    /// A channel has none.
+    Close(usize),
+    /// A connection is lost, with all its channels.
+    Cut(usize),
+}
+
+/// How the clock moves.
+#[derive(Clone, Debug)]
+pub(crate) enum Move {
+    /// By this many microseconds, backward when negative.
+    By(i64),
+    /// To this many milliseconds after the end of a key, which is still alive at its end.
+    ToEnd(LockKey, Part, i64),
+    /// To this many milliseconds after the moment when a fence key of [`RENEWED`] is at half.
+    ToHalf(LockKey, i64),
+    /// To this many milliseconds after the moment when the oldest tombstone of a lock is old.
+    ToOld(LockKey, i64),
+    /// To this many microseconds after the one that is the last number.
+    ToLastNumber(i64),
+}
+
+/// One of the three keys of a lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    Lock,
+    Fence,
+    Queue,
+}
+
+impl Part {
+    /// The key.
+    pub(crate) fn of(self, lock: &LockKey) -> Vec<u8> {
+        match self {
+            Self::Lock => lock.as_bytes().to_vec(),
+            Self::Fence => lock.fence(),
+            Self::Queue => lock.queue(),
+        }
+    }
+}
+
+/// The locks: two whose fence keys must not be one, one of odd bytes, one without slot mates.
+pub(crate) fn locks() -> Vec<LockKey> {
+    let names: [&[u8]; 4] = [b"foo", b"{foo}", b"\0 \r\n\xff{", b"a}b"];
+    names.map(|name| LockKey::new(name).unwrap()).to_vec()
+}
+
+/// The TTL of every other lease, so that halves and ends are met often.
+pub(crate) const RENEWED: Duration = Duration::from_secs(30);
+
+/// Scores from here on are tombstones: this and milliseconds.
+pub(crate) const TOMBSTONES: u64 = 8_000_000_000_000_000;
+
+/// How long a tombstone is young.
+pub(crate) const TOMBSTONE_MS: u64 = 60_000;
+
+/// Sequences of steps: of all that can happen, or mostly of what happens at one queue.
+pub(crate) fn sequences() -> impl Strategy<Value = Vec<Step>> {
+    // Boxed: a tree of values has room for all of them, and a test has little stack.
+    let step = prop_oneof![
+        16 => op().prop_map(Step::Ask).boxed(),
+        8 => queue::op().boxed(),
+        5 => clock().prop_map(Step::Clock).boxed(),
+        5 => write::foreign().boxed(),
+        1 => queue::listen().boxed(),
+        1 => prop_oneof![9 => clock().prop_map(Step::Clock), 1 => Just(Step::Flush)],
+    ];
+    prop_oneof![vec(step, 1..=32), vec(queue::step(), 1..=32)]
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let acquire = (lock(), token(), ttl())
+        .prop_map(|(key, token, ttl)| Op::Acquire { key, token, ttl, place: None });
+    prop_oneof![
+        4 => acquire,
+        4 => vec(renewal(), 1..=4).prop_map(Op::Renew),
+        2 => queue::release(),
+        1 => (lock(), token(), ttl()).prop_map(|(key, token, ttl)| Op::Resume { key, token, ttl }),
+        1 => (lock(), token(), ttl()).prop_map(|(key, token, ttl)| Op::Steal { key, token, ttl }),
+        1 => lock().prop_map(|key| Op::ForceRelease { key }),
+        1 => lock().prop_map(|key| Op::Inspect { key }),
+    ]
+}
+
+fn renewal() -> impl Strategy<Value = Renewal> {
+    (lock(), token(), ttl()).prop_map(|(key, token, ttl)| Renewal { key, token, ttl })
+}
+
+/// Some lock, the first one oftener: most steps should meet each other.
+fn lock() -> impl Strategy<Value = LockKey> {
+    prop_oneof![2 => Just(locks().remove(0)), 2 => select(locks())]
+}
+
+fn tokens() -> Vec<Token> {
+    let labels = ["host/1", "", "\u{5907}\u{4efd} 100%", "host/2"];
+    let labels = labels.iter().map(|label| HolderLabel::new(label).unwrap());
+    (1..).zip(labels).map(|(random, label)| Token::new(random << 100, &label)).collect()
+}
+
+fn token() -> impl Strategy<Value = Token> {
+    prop_oneof![2 => Just(tokens().remove(0)), 2 => select(tokens())]
+}
+
+fn ttl() -> impl Strategy<Value = Ttl> + Clone {
+    // Days from the longest, so that no clock stepped back takes a PTTL above 2^53: scripts see
+    // those only as doubles.
+    let longest = Ttl::MAX_MS - 1_000 * DAY_MS;
+    let ms = prop_oneof![
+        4 => Just(u64::try_from(RENEWED.as_millis()).unwrap()),
+        4 => select(vec![10, 1_000, 29_999, 30_001, 60_000, DAY_MS, 3 * DAY_MS + 1, longest]),
+    ];
+    ms.prop_map(|ms| Ttl::new(Duration::from_millis(ms)).unwrap())
+}
+
+fn clock() -> impl Strategy<Value = Move> {
+    const DAY_US: i64 = 86_400_000_000;
+    let by = vec![1, 499, 500, 1_000, 1_000_001, DAY_US / 24, DAY_US, 2 * DAY_US];
+    let back = vec![-1, -999, -1_000, -29_999_000, -DAY_US / 24, -DAY_US, -5 * DAY_US];
+    let part = prop_oneof![3 => Just(Part::Lock), 1 => Just(Part::Fence), 2 => Just(Part::Queue)];
+    prop_oneof![
+        3 => select(by).prop_map(Move::By),
+        2 => (0..40_000_000_i64).prop_map(Move::By),
+        2 => select(back).prop_map(Move::By),
+        5 => (lock(), part, -1..=1_i64).prop_map(|(key, part, ms)| Move::ToEnd(key, part, ms)),
+        2 => (lock(), -1..=1_i64).prop_map(|(key, ms)| Move::ToOld(key, ms)),
+        3 => (lock(), -1..=1_i64).prop_map(|(key, ms)| Move::ToHalf(key, ms)),
+        1 => (-2..=1_i64).prop_map(Move::ToLastNumber),
+    ]
+}
+
+const DAY_MS: u64 = 86_400_000;

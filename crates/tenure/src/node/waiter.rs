@@ -1,0 +1,157 @@
+//! Callers that wait, as nodes see them: where their messages go, and how they stand in queues.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    rc::{Rc, Weak},
+    sync::Arc,
+};
+
+use tenure_core::{Channel, Entry, Place, Ticket, Token, Ttl, Wake};
+use tokio::sync::Notify;
+
+/// What a waiter is told between its tries.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// Look at once: the lock was set for it, or it may have missed that.
+    Look,
+    /// The lock was set for another, for a claim; this one stands in.
+    StandIn { claim_ms: u64, granted: Channel },
+}
+
+/// One acquisition that waits, under one token.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    token: Token,
+    claim: Ttl,
+    /// How it stands, or stood, in the queue: one entry for each connection it asked over.
+    entries: RefCell<Vec<Entry>>,
+    /// An op under its token was sent over a connection that ended before the answer: it may be
+    /// applied later, for ever after.
+    ambiguous: Cell<bool>,
+    news: RefCell<Option<News>>,
+    told: Notify,
+}
+
+impl Waiter {
+    /// One that gets this short TTL until it confirms.
+    pub(crate) fn new(token: Token, claim: Ttl) -> Rc<Self> {
+        Rc::new(Self {
+            token,
+            claim,
+            entries: RefCell::default(),
+            ambiguous: Cell::new(false),
+            news: RefCell::default(),
+            told: Notify::new(),
+        })
+    }
+
+    /// What it brings along to a try over the connection that listens to `channel`.
+    pub(super) fn place(&self, channel: &Channel, brought: &Brought) -> Place {
+        let entry = Entry { channel: channel.clone(), claim: self.claim };
+        let mut entries = self.entries.borrow_mut();
+        let previous = entries.last().filter(|last| **last != entry).cloned();
+        if entries.last() != Some(&entry) {
+            entries.push(entry.clone());
+        }
+        let Brought { ticket, suspect } = brought.clone();
+        Place { entry, ticket, previous, suspect }
+    }
+
+    pub(crate) fn token(&self) -> &Token {
+        &self.token
+    }
+
+    /// Whether it may stand in a queue.
+    pub(crate) fn is_queued(&self) -> bool {
+        !self.entries.borrow().is_empty()
+    }
+
+    /// Every trace of it that may be on a node, for its release.
+    pub(crate) fn standing(&self) -> Standing {
+        Standing { entries: self.entries.borrow().clone(), ambiguous: self.ambiguous.get() }
+    }
+
+    pub(crate) fn set_ambiguous(&self) {
+        self.ambiguous.set(true);
+    }
+
+    /// Waits for news; a grant outdoes everything that came before it.
+    pub(crate) async fn news(&self) -> News {
+        loop {
+            let told = self.told.notified();
+            if let Some(news) = self.news.take() {
+                return news;
+            }
+            told.await;
+        }
+    }
+
+    fn tell(&self, news: News) {
+        let mut slot = self.news.borrow_mut();
+        if !matches!((&*slot, &news), (Some(News::Look), News::StandIn { .. })) {
+            *slot = Some(news);
+        }
+        self.told.notify_one();
+    }
+}
+
+/// What may be on a node under a token, beside the lock itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Standing {
+    /// How it may stand in the queue.
+    pub(crate) entries: Vec<Entry>,
+    /// A command under it may still arrive, over a connection that ended: it must do nothing.
+    pub(crate) ambiguous: bool,
+}
+
+/// What a waiter knows when it tries.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Brought {
+    pub(crate) ticket: Option<Ticket>,
+    pub(crate) suspect: Option<Channel>,
+}
+
+/// The waiters of one node, by their tokens.
+#[derive(Debug, Default)]
+pub(super) struct Waiters {
+    by_token: RefCell<HashMap<Arc<str>, Weak<Waiter>>>,
+    sweep_at: Cell<usize>,
+}
+
+impl Waiters {
+    /// Has this one told from now on, for as long as it lives.
+    pub(super) fn add(&self, waiter: &Rc<Waiter>) {
+        let mut by_token = self.by_token.borrow_mut();
+        if by_token.len() >= self.sweep_at.get().max(LEAST_SWEEP) {
+            by_token.retain(|_, waiter| waiter.strong_count() > 0);
+            self.sweep_at.set(2 * by_token.len());
+        }
+        by_token.entry(waiter.token.as_str().into()).or_insert_with(|| Rc::downgrade(waiter));
+    }
+
+    /// Delivers a message. One to a waiter that is gone is too late: its cancellation follows.
+    pub(super) fn deliver(&self, wake: Wake) {
+        let (token, news) = match wake {
+            Wake::Grant { token, .. } => (token, News::Look),
+            Wake::StandIn { token, claim_ms, granted, .. } => {
+                (token, News::StandIn { claim_ms, granted })
+            }
+        };
+        let waiter = self.by_token.borrow().get(&token).and_then(Weak::upgrade);
+        if let Some(waiter) = waiter {
+            waiter.tell(news);
+        }
+    }
+
+    /// Has every waiter look at once: messages may have been missed.
+    pub(super) fn all_look(&self) {
+        let waiters: Vec<_> = self.by_token.borrow().values().filter_map(Weak::upgrade).collect();
+        for waiter in waiters {
+            waiter.tell(News::Look);
+        }
+    }
+}
+
+/// Below this many waiters a sweep is not worth its name.
+const LEAST_SWEEP: usize = 256;
