@@ -170,7 +170,7 @@ pub enum Release {
     Released(Holder),
     /// There was no key.
     Free,
-    /// Another holds the lock; nothing was changed.
+    /// Another holds the lock, and keeps it.
     Other(Holder),
 }
 

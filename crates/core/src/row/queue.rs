@@ -67,19 +67,14 @@ impl Row {
     pub(super) fn join(&mut self, at: NodeTime, token: &Token, place: &Place) -> Ticket {
         let member = place.entry.member(token);
         let previous = place.previous.as_ref().map(|entry| entry.member(token));
-        let moved = previous.filter(|previous| *previous != member).and_then(|previous| {
-            let score = self.remove(&previous)?;
-            self.add(score, member.clone());
-            Some(score)
+        let old = self.score(&member);
+        let moved = previous.filter(|previous| *previous != member);
+        let moved = moved.and_then(|previous| self.remove(&previous));
+        let known = [old, moved, place.ticket.map(Ticket::get)].into_iter().flatten().min();
+        let score = known.unwrap_or_else(|| {
+            let top = self.members().range(..(TOMBSTONES, Vec::new())).next_back();
+            at.wall_us.max(top.map_or(0, |(score, _)| score + 1))
         });
-        let brought = place.ticket.map(Ticket::get);
-        let score = match moved.or_else(|| self.score(&member)) {
-            Some(score) => score.min(brought.unwrap_or(score)),
-            None => brought.unwrap_or_else(|| {
-                let top = self.members().range(..(TOMBSTONES, Vec::new())).next_back();
-                at.wall_us.max(top.map_or(0, |(score, _)| score + 1))
-            }),
-        };
         // Others may have written any score; an entry among the tombstones would be none.
         let ticket = Ticket::new(score).unwrap_or(Ticket::LAST);
         self.add(ticket.get(), member);

@@ -18,22 +18,17 @@
 local request, token, ttl, fence_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local entry, ticket, previous, suspect = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 
--- The ticket of the caller's entry, which is added, moved or lowered as need be. Kept within what
--- a ticket can be, whatever scores others wrote.
+-- The ticket of the caller's entry, which is added, moved or lowered as need be: the best of all
+-- that it has or brings. Kept within what a ticket can be, whatever scores others wrote.
 local function join()
-  local old = false
+  local old, moved = tonumber(redis.call('ZSCORE', Q, entry)), nil
   if previous ~= '' and previous ~= entry then
-    old = redis.call('ZSCORE', Q, previous)
-    if old then
-      redis.call('ZREM', Q, previous)
-      redis.call('ZADD', Q, old, entry)
-    end
+    moved = tonumber(redis.call('ZSCORE', Q, previous))
+    if moved then redis.call('ZREM', Q, previous) end
   end
-  old = tonumber(old or redis.call('ZSCORE', Q, entry))
-  local place = tonumber(ticket)
-  if old then
-    place = math.min(old, place or old)
-  elseif not place then
+  local none = math.huge
+  local place = math.min(old or none, moved or none, tonumber(ticket) or none)
+  if place == none then
     place = wall_us()
     local below = '(' .. digits(TOMBSTONES)
     local top = redis.call('ZREVRANGEBYSCORE', Q, below, '-inf', 'WITHSCORES', 'LIMIT', 0, 1)

@@ -14,7 +14,7 @@ local waiting = redis.pcall('ZCOUNT', Q, '-inf', below)
 local waiters = {}
 if type(waiting) == 'number' then
   waiters = redis.call('ZRANGEBYSCORE', Q, '-inf', below, 'WITHSCORES', 'LIMIT', 0, most)
-  -- Some servers write 5000000000000000 as 5e+15, and others may have written any score.
+  -- Others may have written any score, and what is no whole number is no ticket.
   for i = 2, #waiters, 2 do waiters[i] = digits(math.max(0, tonumber(waiters[i]))) end
 else
   waiting = 0

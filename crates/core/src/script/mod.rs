@@ -39,15 +39,15 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "5d50d37520f05bf50740693eb386135c571c3981", "queue.lua");
+    script!("acquire", "ea39fce6f0a209d65d7d38dd1a643cf1ec3e41e8", "queue.lua");
 static RESUME: Script = script!("resume", "da2852026272de6e01479f315029f53bfaa37c94");
 static STEAL: Script = script!("steal", "e51897cadd504b08282f8dda06cde4103433d6c4");
 static RELEASE: Script =
-    script!("release", "1be2c2180391e19dd5206ced016b1e24dd38f74f", "queue.lua");
+    script!("release", "b948baf95b40751ac14d03df5a05ed23b70dac61", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "64296118778571d738556790c3336062c7412fb9", "queue.lua");
+    script!("force_release", "2d452c2b14356bbf5893a5f84c70e4316f28fe22", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "a913e8e1334993db16ff61c368180e2fa4dc9e88", "queue.lua");
+    script!("inspect", "a3936df8e7dd31694294fefc278f58e8c84e3437", "queue.lua");
 static RENEW: Script = script!("renew", "dfb0b66ee5c3a19881d58bf424a2948c6334c3a3");
 
 /// Every script, for tests and for those who audit them.

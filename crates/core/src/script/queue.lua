@@ -7,6 +7,12 @@ local QUEUE_EXTRA_MS = 90000
 local MOST_SERVED = 64
 local MOST_STAND_INS = 16
 
+-- The server's clock, in milliseconds.
+local function wall_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
 local function parse(member)
   local token, channel, claim = string.match(member, '^([!-~]+) ([!-~]+) ([1-9]%d*)$')
   if claim and #claim < 16 then return token, channel, claim end
@@ -54,7 +60,7 @@ local function serve(me, suspect)
     local member, score = head[1], tonumber(head[2])
     if score >= TOMBSTONES then
       -- Only tombstones are left. A young one is put back, and its key's end with it.
-      if score - TOMBSTONES + TOMBSTONE_MS > math.floor(wall_us() / 1000) then
+      if score - TOMBSTONES + TOMBSTONE_MS > wall_ms() then
         redis.call('ZADD', Q, head[2], member)
         redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)
         return 'nobody'

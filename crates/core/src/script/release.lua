@@ -11,13 +11,15 @@
 --         could end and another client take the lock, and its key would be deleted.
 local request, token = ARGV[1], ARGV[2]
 local value, other = read(K)
-if ARGV[3] == '1' then -- pcall: none of this may keep the lock from being released
-  local now = math.floor(wall_us() / 1000)
+local buried = 0
+-- pcall: none of this may keep the lock from being released. ZREMRANGEBYSCORE first: after it, a
+-- server that is out of memory takes the tombstone too.
+if ARGV[3] == '1' then
+  local now = wall_ms()
   local old = digits(TOMBSTONES + now - TOMBSTONE_MS)
   redis.pcall('ZREMRANGEBYSCORE', Q, digits(TOMBSTONES), old)
-  redis.pcall('ZADD', Q, digits(TOMBSTONES + now), '!' .. token)
-  local left = redis.call('PTTL', Q)
-  if left ~= -2 and left < QUEUE_EXTRA_MS and redis.call('TYPE', Q).ok == 'zset' then
+  buried = redis.pcall('ZADD', Q, digits(TOMBSTONES + now), '!' .. token)
+  if type(buried) == 'number' and redis.call('PTTL', Q) < QUEUE_EXTRA_MS then
     redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)
   end
 end
@@ -25,6 +27,9 @@ if ARGV[4] then redis.pcall('ZREM', Q, unpack(ARGV, 4)) end
 if value ~= token then
   local refusal = not_primary()
   if refusal then return refusal end
+  -- Not a word of success without the tombstone: the caller must come again. Only where no queue
+  -- can be is none needed, since nothing is granted there.
+  if type(buried) == 'table' and string.sub(buried.err, 1, 9) ~= 'WRONGTYPE' then return buried end
   if other then return {request, 'type', other} end
   if value then return {request, 'held', value} end
 end

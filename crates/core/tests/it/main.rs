@@ -6,9 +6,11 @@
     reason = "the helpers of tests fail as the tests do"
 )]
 
+mod fairness;
 mod forms;
 mod listeners;
 mod model;
+mod mutants;
 mod node;
 mod property;
 mod scripts;

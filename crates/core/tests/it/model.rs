@@ -7,11 +7,10 @@ use tenure_core::{
     Wake, fence_ttl,
 };
 
+use crate::fairness::Before;
 use crate::listeners::{AT_FIRST, LINES, channels};
 use crate::node::Seen;
-use crate::steps::{
-    Listen, Move, Part, RENEWED, Scored, TOMBSTONE_MS, TOMBSTONES, Write,
-};
+use crate::steps::{Listen, Move, Part, RENEWED, Scored, TOMBSTONE_MS, TOMBSTONES, Write};
 
 /// The rows of all locks.
 pub(crate) struct Model {
@@ -51,12 +50,34 @@ impl Model {
         };
         if let Some(table) = &mut self.table {
             let (answer, messages) = table.apply(at, &present, op);
-            assert_eq!((&answer, &messages), (&reply, &wakes), "the table does as its rows: {op:?}");
+            assert_eq!(
+                (&answer, &messages),
+                (&reply, &wakes),
+                "the table does as its rows: {op:?}"
+            );
         }
         if let (Op::Acquire { key, token, .. }, Reply::Queued { ticket, .. }) = (op, &reply) {
             self.told.insert((key.clone(), token.as_str().to_owned()), *ticket);
         }
         (reply, wakes)
+    }
+
+    /// What an op finds, if it is about one lock.
+    pub(crate) fn before(&mut self, at: NodeTime, op: &Op) -> Option<Before> {
+        let (Op::Acquire { key, .. } | Op::Release { key, .. } | Op::ForceRelease { key }) = op
+        else {
+            return None;
+        };
+        let row = self.row(key);
+        row.expire(at);
+        let free = row.lock.is_none();
+        let queue = match &row.queue {
+            Some(Stored { value: Value::Sorted(members), .. }) => members.iter().cloned().collect(),
+            _ => Vec::new(),
+        };
+        let channels = channels();
+        let name = |index: &usize| channels[*index].as_str().to_owned();
+        Some(Before { free, queue, open: self.open.iter().map(name).collect() })
     }
 
     /// The same op, with the ticket that its waiter was told.
@@ -78,7 +99,13 @@ impl Model {
     }
 
     /// Writes as somebody else, unless the server would refuse it: then it is false.
-    pub(crate) fn foreign(&mut self, at: NodeTime, key: &LockKey, part: Part, write: &Write) -> bool {
+    pub(crate) fn foreign(
+        &mut self,
+        at: NodeTime,
+        key: &LockKey,
+        part: Part,
+        write: &Write,
+    ) -> bool {
         self.table = None;
         self.row(key).expire(at);
         let stored = self.part(key, part);

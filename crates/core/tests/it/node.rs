@@ -177,10 +177,7 @@ fn members(reply: &Value) -> Vec<(u64, Vec<u8>)> {
         return Vec::new();
     }
     let member = |pair: &[Value]| {
-        // Some servers write a large round one as 5e+15.
-        let score: f64 = pair[1].text().unwrap().parse().unwrap();
-        let whole = format!("{score:.0}").parse().unwrap();
-        (whole, pair[0].bytes().unwrap().to_vec())
+        (pair[1].text().unwrap().parse().unwrap(), pair[0].bytes().unwrap().to_vec())
     };
     reply.array().chunks(2).map(member).collect()
 }

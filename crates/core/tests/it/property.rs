@@ -4,13 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
-use tenure_core::{LockKey, Wake};
-use tenure_testkit::{ServerKind, scale};
+use tenure_core::{LockKey, Op, Wake};
+use tenure_testkit::{ServerKind, Value, scale};
 
 use crate::forms::Forms;
 use crate::listeners::{Heard, Listeners};
 use crate::model::Model;
-use crate::node::{self, Node};
+use crate::node::{self, Command, Node};
 use crate::steps::{Listen, Step, locks, sequences};
 
 #[test]
@@ -124,20 +124,10 @@ impl<'a> Pair<'a> {
     /// Takes one step on both, and compares what they say, whom they wake, and what they keep.
     fn take(&mut self, step: &Step) -> Result<(), String> {
         let at = self.node.now();
-        let mut asked = None;
         let mut commands = Vec::new();
         match step {
-            Step::Ask(_) | Step::Again(_) => {
-                let op = match step {
-                    Step::Again(op) => self.model.with_ticket(op),
-                    Step::Ask(op) => op.clone(),
-                    _ => unreachable!("only these ask"),
-                };
-                let (request, command) = self.node.request(&op);
-                let (reply, wakes) = self.model.ask(at, &op);
-                asked = Some((op, request, reply, wakes));
-                commands.extend([command, self.listeners.mark()]);
-            }
+            Step::Ask(op) => return self.ask(op),
+            Step::Again(op) => return self.ask(&self.model.with_ticket(op)),
             Step::Listen(change) => self.listen(*change),
             Step::Clock(to) => {
                 if let Some(target) = self.model.target(at, to) {
@@ -154,23 +144,41 @@ impl<'a> Pair<'a> {
                 commands.push(vec![b"FLUSHALL".to_vec()]);
             }
         }
+        let (replies, looked) = self.send(commands);
+        if let Some(error) = replies.iter().find_map(|reply| reply.error()) {
+            return Err(format!("refused: {error}"));
+        }
+        self.compare_keys(&looked)
+    }
+
+    fn ask(&mut self, op: &Op) -> Result<(), String> {
+        let at = self.node.now();
+        let before = self.model.before(at, op);
+        let (expected, wakes) = self.model.ask(at, op);
+        let (request, command) = self.node.request(op);
+        let mark = self.listeners.mark();
+        let (mut replies, looked) = self.send(vec![command, mark]);
+        let published = self.listeners.published();
+        let reply = node::read(op, request, replies.remove(0))?;
+        if reply != expected {
+            return Err(differ("says", &reply, &expected));
+        }
+        self.compare_messages(&published, &wakes)?;
+        self.compare_keys(&looked)?;
+        if let Some(passed) = before.and_then(|before| before.passed_over(op, &reply, &wakes)) {
+            return Err(format!("passed over: {passed}"));
+        }
+        self.forms.count(op, &reply, &wakes);
+        Ok(())
+    }
+
+    /// Sends the commands, and looks at the keys afterwards, in one write.
+    fn send(&mut self, mut commands: Vec<Command>) -> (Vec<Value>, Vec<Value>) {
         let own = commands.len();
         commands.extend(node::look(&self.locks));
         let mut replies = self.node.pipeline(&commands);
         let looked = replies.split_off(own);
-
-        if let Some((op, request, expected, wakes)) = asked {
-            let published = self.listeners.published();
-            let reply = node::read(&op, request, replies.remove(0))?;
-            if reply != expected {
-                return Err(differ("says", &reply, &expected));
-            }
-            self.compare_messages(&published, &wakes)?;
-            self.forms.count(&op, &reply, &wakes);
-        } else if let Some(error) = replies.iter().find_map(|reply| reply.error()) {
-            return Err(format!("refused: {error}"));
-        }
-        self.compare_keys(&looked)
+        (replies, looked)
     }
 
     fn listen(&mut self, change: Listen) {
@@ -192,6 +200,9 @@ impl<'a> Pair<'a> {
         if published != expected {
             return Err(differ("publishes", &published, &expected));
         }
+        for (wake, (_, text)) in wakes.iter().zip(published) {
+            assert_eq!(Wake::read(wake.to(), text).as_ref(), Some(wake), "read as it was meant");
+        }
         if expected.is_empty() {
             return Ok(());
         }
@@ -203,7 +214,7 @@ impl<'a> Pair<'a> {
         if heard == by_channel { Ok(()) } else { Err(differ("wakes", &heard, &by_channel)) }
     }
 
-    fn compare_keys(&mut self, looked: &[tenure_testkit::Value]) -> Result<(), String> {
+    fn compare_keys(&mut self, looked: &[Value]) -> Result<(), String> {
         let (seen, size) = node::seen(looked);
         let (expected, expected_size) = self.model.look(self.node.now(), &self.locks);
         let parts = ["lock", "fence", "queue"];

@@ -6,14 +6,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "acquire takes a lock that a value of another type holds",
         &["acquire"],
-        "if other then return {request, 'type', other, redis.call('PTTL', K)} end",
-        "",
+        "local free = not value and not other",
+        "local free = not value",
     ),
     Mutant(
         "acquire takes a lock that is held",
         &["acquire"],
-        "if value then return {request, 'held', value, redis.call('PTTL', K)} end",
-        "",
+        "local free = not value and not other",
+        "local free = true",
     ),
     Mutant(
         "acquire does not know its token",
@@ -24,14 +24,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "acquire takes an empty value for none",
         &["acquire"],
-        "if value then",
-        "if value and value ~= '' then",
+        "local free = not value and",
+        "local free = (not value or value == '') and",
     ),
     Mutant(
         "acquire tells the time left in seconds",
         &["acquire"],
-        "'held', value, redis.call('PTTL', K)",
-        "'held', value, redis.call('TTL', K)",
+        "local left = redis.call('PTTL', K)\nlocal form",
+        "local left = redis.call('TTL', K)\nlocal form",
     ),
     Mutant(
         "resume takes a free lock",
@@ -43,8 +43,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "steal is polite",
         &["steal"],
-        "local number, fault = grant",
-        "if read(K) then return {request, 'fault', 'value'} end local number, fault = grant",
+        "local number, fault = next_number()\nif",
+        "if read(K) then return {request, 'fault', 'value'} end\n\
+         local number, fault = next_number()\nif",
     ),
     Mutant(
         "renew creates a key",
@@ -107,8 +108,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "release deletes another's lock",
         &["release"],
-        "if value == token then",
-        "if value then",
+        "if value ~= token then",
+        "if false then",
     ),
     Mutant("release deletes nothing", &["release"], "redis.call('DEL', K)", ""),
     Mutant(
@@ -117,11 +118,24 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "redis.call('DEL', K)",
         "redis.call('DEL', K, F)",
     ),
+    Mutant("release deletes what it handed over", &["release"], "next ~= 'waiter'", "true"),
     Mutant(
         "release says of a free lock that it was held",
         &["release"],
-        "return {request, 'free'}",
-        "return {request, 'released', token}",
+        "return {request, 'free', next}",
+        "return {request, 'released', token, next}",
+    ),
+    Mutant(
+        "release hands no lock on that is free",
+        &["release"],
+        "local next = serve()",
+        "local next = value and serve() or 'nobody'",
+    ),
+    Mutant(
+        "release hands nothing on",
+        &["release"],
+        "local next = serve()",
+        "local next = 'nobody'",
     ),
     Mutant("force_release deletes nothing", &["force_release"], "redis.call('DEL', K)", ""),
     Mutant(
@@ -137,6 +151,24 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "redis.call('DEL', K, F)",
     ),
     Mutant(
+        "force_release deletes what it handed over",
+        &["force_release"],
+        "if next ~= 'waiter' then",
+        "if true then",
+    ),
+    Mutant(
+        "force_release hands no lock on that is free",
+        &["force_release"],
+        "{request, 'free', serve()}",
+        "{request, 'free', 'nobody'}",
+    ),
+    Mutant(
+        "force_release hands nothing on",
+        &["force_release"],
+        "local next = serve()",
+        "local next = 'nobody'",
+    ),
+    Mutant(
         "inspect says 0 where there is no end",
         &["inspect"],
         "'held', value, redis.call('PTTL', K)",
@@ -145,7 +177,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "inspect rounds the number",
         &["inspect"],
-        "string.format('%.0f', number) or ''",
+        "digits(number) or ''",
         "string.format('%.14g', number) or ''",
     ),
     Mutant(
@@ -157,7 +189,32 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "inspect gives the number of no request",
         &["inspect"],
-        "local request = ARGV[1]",
-        "local request = '0'",
+        "local request, most = ARGV[1]",
+        "local request, most = '0'",
+    ),
+    Mutant(
+        "inspect counts tombstones",
+        &["inspect"],
+        "redis.pcall('ZCOUNT', Q, '-inf', below)",
+        "redis.pcall('ZCARD', Q)",
+    ),
+    Mutant(
+        "inspect lists tombstones",
+        &["inspect"],
+        "redis.call('ZRANGEBYSCORE', Q, '-inf', below",
+        "redis.call('ZRANGEBYSCORE', Q, '-inf', '+inf'",
+    ),
+    Mutant(
+        "inspect lists the last",
+        &["inspect"],
+        "redis.call('ZRANGEBYSCORE', Q, '-inf', below",
+        "redis.call('ZREVRANGEBYSCORE', Q, below, '-inf'",
+    ),
+    Mutant("inspect lists all", &["inspect"], ", 'LIMIT', 0, most", ""),
+    Mutant(
+        "inspect fails where no queue is",
+        &["inspect"],
+        "redis.pcall('ZCOUNT'",
+        "redis.call('ZCOUNT'",
     ),
 ];

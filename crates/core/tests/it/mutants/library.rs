@@ -31,8 +31,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant("2^53 is told as a number", &["inspect"], "or number > 9007199254740991", OVER_IS_ONE),
     // The next number.
     Mutant("the last number is granted again", GRANTING, "(last or 0) + 1", "(last or 0)"),
-    Mutant("numbers start at 0", GRANTING, "if wall_us > number then", "if false then"),
-    Mutant("numbers follow the clock back", GRANTING, "if wall_us > number then", "if true then"),
+    Mutant("numbers start at 0", GRANTING, "if now > number then", "if false then"),
+    Mutant("numbers follow the clock back", GRANTING, "if now > number then", "if true then"),
     Mutant("numbers follow whole seconds", GRANTING, " + time[2]", ""),
     Mutant(
         "numbers end before the last",
@@ -49,15 +49,22 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "numbers in Lua's own words",
         GRANTING,
-        "string.format('%.0f', number) -- tostring",
-        "tostring(number) -- tostring",
+        "string.format('%.0f', number)",
+        "tostring(number)",
     ),
     // The grant.
     Mutant(
         "the lock is written before the fence is looked at",
-        GRANTING,
-        "local last, fault = last_number()",
-        "redis.call('SET', K, token, 'PX', ttl) local last, fault = last_number()",
+        &["steal"],
+        "local number, fault = next_number()\nif fault",
+        "redis.call('SET', K, token, 'PX', ttl) local number, fault = next_number() if fault",
+    ),
+    Mutant(
+        "the queue is joined before the fence is looked at",
+        &["acquire"],
+        "  if fault then return {request, 'fault', fault} end\nend\nlocal place",
+        "  if fault then if entry and queued then join() end return {request, 'fault', fault} end\n\
+         end\nlocal place",
     ),
     Mutant("a lock without an end", GRANTING, "K, token, 'PX', ttl)", "K, token)"),
     Mutant("a fence without an end", GRANTING, "F, number, 'PX', fence_ttl)", "F, number)"),
@@ -87,23 +94,24 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "coming back without a number",
         KEEPING,
-        "  number, fault = grant(token, ttl, fence_ttl)",
-        "  number = '0'",
+        "fault} end\n  set(token, ttl, fence_ttl, number)\n  if left",
+        "fault} end\n  number = '0' set(token, ttl, fence_ttl, number)\n  if left",
     ),
-    Mutant("coming back raises nothing", KEEPING, "if left < tonumber(ttl) then", "if false then"),
-    Mutant("coming back lowers", KEEPING, "if left < tonumber(ttl) then", "if true then"),
+    Mutant("coming back raises nothing", KEEPING, RAISES, "if false then"),
+    Mutant("coming back lowers", KEEPING, RAISES, "if true then"),
     Mutant(
         "coming back to what has no end gives none",
         KEEPING,
-        "if left < tonumber(ttl) then",
-        "if left >= 0 and left < tonumber(ttl) then",
+        RAISES,
+        "local p = redis.call('PTTL', lock) if p >= 0 and p < tonumber(ttl) then",
     ),
     Mutant(
         "TTLs are compared as texts",
         KEEPING,
-        "if left < tonumber(ttl) then",
-        "if tostring(left) < ttl then",
+        RAISES,
+        "if tostring(redis.call('PTTL', lock)) < ttl then",
     ),
+    Mutant("coming back lets the fence end", KEEPING, "2 * left < tonumber(fence_ttl)", "false"),
     Mutant(
         "coming back without a number lowers",
         KEEPING,
@@ -113,6 +121,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ];
 
 const GRANTING: &[&str] = &["acquire", "resume", "steal"];
+const RAISES: &str = "if redis.call('PTTL', lock) < tonumber(ttl) then";
 const KEEPING: &[&str] = &["acquire", "resume"];
 const LAST_IS_NONE: &str = "or number >= 9007199254740991";
 const OVER_IS_ONE: &str = "or number > 9007199254740992";

@@ -49,7 +49,7 @@ fn acquire_takes_what_is_free() {
 fn acquire_by_the_holder_raises_the_ttl_and_keeps_the_number() {
     check(&[
         Case(
-            "less left than asked for: raised",
+            "less left than asked for: raised, and the number's life with it",
             [token(&ours(), 400), fence(7, 5_000)],
             acquire(1_000),
             granted(7),

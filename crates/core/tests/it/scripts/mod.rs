@@ -12,8 +12,8 @@ mod wire;
 use std::time::Duration;
 
 use tenure_core::{
-    FencingToken, Held, Holder, HolderLabel, LockKey, Next, Op, Release, Renewal, Reply, Token, Ttl,
-    TtlLeft,
+    FencingToken, Held, Holder, HolderLabel, LockKey, Next, Op, Release, Renewal, Reply, Token,
+    Ttl, TtlLeft,
 };
 use tenure_testkit::ServerKind;
 

@@ -1,7 +1,7 @@
 //! What goes over the wire: request numbers, bytes of any kind, and the commands the server runs.
 
-use tenure_core::script::{Answer, Call, Misread};
 use tenure_core::script;
+use tenure_core::script::{Answer, Call, Misread};
 
 use super::*;
 
@@ -66,12 +66,8 @@ fn keys_and_tokens_of_any_bytes_make_the_round_trip() {
             let key = LockKey::new(key).unwrap();
             for label in labels {
                 let holder = Token::new(u128::MAX - i, &HolderLabel::new(label).unwrap());
-                let acquire = |token, ms| Op::Acquire {
-                    key: key.clone(),
-                    token,
-                    ttl: ttl(ms),
-                    place: None,
-                };
+                let acquire =
+                    |token, ms| Op::Acquire { key: key.clone(), token, ttl: ttl(ms), place: None };
                 let taken = acquire(holder.clone(), 1_000);
                 assert!(matches!(node.ask(&taken), Ok(Reply::Granted(_))), "{kind}: {key}");
                 assert_eq!(

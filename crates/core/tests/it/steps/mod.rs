@@ -104,8 +104,12 @@ pub(crate) fn sequences() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let acquire = (lock(), token(), ttl())
-        .prop_map(|(key, token, ttl)| Op::Acquire { key, token, ttl, place: None });
+    let acquire = (lock(), token(), ttl()).prop_map(|(key, token, ttl)| Op::Acquire {
+        key,
+        token,
+        ttl,
+        place: None,
+    });
     prop_oneof![
         4 => acquire,
         4 => vec(renewal(), 1..=4).prop_map(Op::Renew),

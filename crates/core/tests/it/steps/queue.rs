@@ -23,8 +23,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         3 => (lock(), part, -1..=1_i64).prop_map(|(key, part, ms)| Move::ToEnd(key, part, ms)),
         1 => (lock(), -1..=1_i64).prop_map(|(key, ms)| Move::ToOld(key, ms)),
     ];
-    let foreign =
-        (lock(), write()).prop_map(|(key, write)| Step::Foreign(key, Part::Queue, write));
+    let foreign = (lock(), write()).prop_map(|(key, write)| Step::Foreign(key, Part::Queue, write));
     prop_oneof![
         20 => op().boxed(),
         3 => clock.prop_map(Step::Clock).boxed(),
@@ -58,8 +57,12 @@ fn token() -> impl Strategy<Value = Token> + Clone {
 }
 
 fn join() -> impl Strategy<Value = Op> {
-    (lock(), token(), ttl(), place())
-        .prop_map(|(key, token, ttl, place)| Op::Acquire { key, token, ttl, place: Some(place) })
+    (lock(), token(), ttl(), place()).prop_map(|(key, token, ttl, place)| Op::Acquire {
+        key,
+        token,
+        ttl,
+        place: Some(place),
+    })
 }
 
 /// A release of a token with all the entries that it may have, or with few of them.
@@ -133,20 +136,20 @@ pub(super) fn write() -> impl Strategy<Value = Write> {
     ]
 }
 
-/// Dead entries at the head: a few less and a few more than one call looks at.
+/// Dead entries, a few less and a few more than are looked at: before all, or behind the first.
 fn crowd() -> impl Strategy<Value = Write> {
-    let dead = |count: u64| {
-        let scored = move |i| Scored(START_US - 500 + i, format!("x{i}@ tenure:dead 9").into());
-        (0..count).map(scored).collect()
-    };
-    select(vec![1, 15, 16, 17, 63, 64, 65, 70, 70, 130]).prop_map(move |count| Write::Add(dead(count)))
+    let counts = select(vec![1, 15, 16, 17, 63, 64, 65, 70, 70, 130]);
+    (counts, select(vec![START_US - 500, START_US + 1])).prop_map(|(count, least)| {
+        let scored = |i| Scored(least + i, format!("x{i}@ tenure:dead 9").into());
+        Write::Add((0..count).map(scored).collect())
+    })
 }
 
 fn score() -> impl Strategy<Value = u64> {
     prop_oneof![
         6 => START_US - 3..START_US + 8,
         1 => select(vec![0, 1, 5_000_000_000_000_000, 7_000_000_000_000_000]),
-        1 => TOMBSTONES - 2..TOMBSTONES,
+        2 => TOMBSTONES - 2..TOMBSTONES + 1,
         2 => tombstone_score(),
     ]
 }
@@ -172,7 +175,8 @@ fn member() -> impl Strategy<Value = Vec<u8>> {
 /// Members that no client of ours writes, but for one thing such as ours do.
 fn malformed() -> Vec<Vec<u8>> {
     let channel = channels()[0].as_str().to_owned();
-    let claims = ["", "0", "05", "1x", "-1", "1e3", "+5", "5 ", " 5", "5\n", "5.0", "5 5", TOO_LONG];
+    let claims =
+        ["", "0", "05", "1x", "-1", "1e3", "+5", "5 ", " 5", "5\n", "5.0", "5 5", TOO_LONG];
     let mut malformed: Vec<Vec<u8>> =
         claims.iter().map(|claim| format!("a {channel} {claim}").into()).collect();
     for token in ["", " a", "a a", "\u{e9}", "a\0", "a\t", "\x7f"] {

@@ -1,5 +1,7 @@
 //! Handing a lock on: by a release, by force, and past many who are dead.
 
+use std::slice::from_ref;
+
 use super::*;
 
 /// Alice holds the lock, and others wait for it.
@@ -35,7 +37,7 @@ fn a_release_hands_the_lock_to_the_first_who_lives() {
     let none = released(Release::Released(alice()));
     let only_dead = [waits(5, &carol(), dead()), waits(6, &dave(), dead())];
     check(&[
-        row("one waits", &[carol_.clone()], &[], vec![hears.clone()]),
+        row("one waits", from_ref(&carol_), &[], vec![hears.clone()]),
         row(
             "two wait: the second is told to look after the first",
             &[carol_.clone(), dave_(2)],

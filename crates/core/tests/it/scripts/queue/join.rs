@@ -78,13 +78,7 @@ fn who_comes_back_keeps_its_place() {
         ..first_time()
     };
     check(&[
-        row(
-            "it looks again",
-            &[alice(5), carol(6)],
-            with_ticket(5),
-            (5, 0),
-            &[alice(5), carol(6)],
-        ),
+        row("it looks again", &[alice(5), carol(6)], with_ticket(5), (5, 0), &[alice(5), carol(6)]),
         row(
             "it looks again, and was never told its ticket",
             &[alice(5), carol(6)],
@@ -118,6 +112,20 @@ fn who_comes_back_keeps_its_place() {
             "over a new connection, and the old entry was dropped",
             &[carol(6)],
             moved(Some(5)),
+            (5, 0),
+            &[alice(5), carol(6)],
+        ),
+        row(
+            "over both connections, since a command of the old one came late: the better place",
+            &[alice(5), carol(6), over_old(7)],
+            moved(None),
+            (5, 0),
+            &[alice(5), carol(6)],
+        ),
+        row(
+            "over both connections: the better place is the old one's",
+            &[over_old(5), carol(6), alice(7)],
+            moved(None),
             (5, 0),
             &[alice(5), carol(6)],
         ),

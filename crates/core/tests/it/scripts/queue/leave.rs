@@ -1,5 +1,7 @@
 //! Leaving the queue: a release of a token that waits, and tombstones.
 
+use std::slice::from_ref;
+
 use super::*;
 
 /// Alice leaves, who may stand in the queue in these ways.
@@ -24,15 +26,20 @@ fn who_leaves_is_in_the_queue_no_more() {
             "of several",
             &[alice(5, 0), carol.clone()],
             &[entry(live(0))],
-            queue(&[carol.clone()], 70_000),
+            queue(from_ref(&carol), 70_000),
         ),
         row(
             "over several connections",
             &[alice(4, 3), alice(5, 0), carol.clone()],
             &[entry(live(3)), entry(live(2)), entry(live(0))],
-            queue(&[carol.clone()], 70_000),
+            queue(from_ref(&carol), 70_000),
         ),
-        row("it was not in it", &[carol.clone()], &[entry(live(0))], queue(&[carol], 70_000)),
+        row(
+            "it was not in it",
+            from_ref(&carol),
+            &[entry(live(0))],
+            queue(from_ref(&carol), 70_000),
+        ),
     ]);
 }
 

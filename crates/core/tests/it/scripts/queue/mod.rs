@@ -6,6 +6,7 @@ mod inspect;
 mod join;
 mod leave;
 mod serve;
+mod story;
 mod trouble;
 
 use tenure_core::{Channel, Entry, Place, Ticket, Wake};

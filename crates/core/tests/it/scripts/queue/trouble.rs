@@ -55,7 +55,8 @@ fn a_user_who_lacks_a_command_of_the_queue_releases_all_the_same() {
             node.reset();
             put(&mut node, &before());
             // A user of its own: those who listen must not lose their rights with it.
-            let user = ["ACL", "SETUSER", "poor", "reset", "on", "nopass", "~*", "&*", "+@all", rule];
+            let user =
+                ["ACL", "SETUSER", "poor", "reset", "on", "nopass", "~*", "&*", "+@all", rule];
             assert!(node.cmd(&user).is_ok(), "{kind}: {rule}");
             assert!(node.cmd(&["AUTH", "poor", "x"]).is_ok());
             let said = node.ask(&release());
@@ -64,6 +65,36 @@ fn a_user_who_lacks_a_command_of_the_queue_releases_all_the_same() {
             assert_eq!(said, Ok(told), "{kind}: {rule}");
             assert_eq!(node.look_at_all(&[lock()]).0, after, "{kind}: {rule}");
         }
+    }
+}
+
+/// Whoever is told of a release will not ask again; so it is told only of one that is complete.
+#[test]
+fn no_release_is_told_where_its_tombstone_is_refused() {
+    let bury = Op::Release { key: lock(), token: ours(), entries: Vec::new(), bury: true };
+    let [lock_, number, waiting] = before();
+    for kind in ServerKind::ALL {
+        let mut node = Node::start(kind);
+        for holder in [nothing(), token(&theirs(), 500)] {
+            node.reset();
+            put(&mut node, &[holder, number.clone(), waiting.clone()]);
+            assert!(node.cmd(&["CONFIG", "SET", "min-replicas-to-write", "1"]).is_ok());
+            let cut_off = node.ask(&bury).unwrap_err();
+            assert!(node.cmd(&["CONFIG", "SET", "min-replicas-to-write", "0"]).is_ok());
+            assert!(cut_off.starts_with("NOREPLICAS"), "{kind}: {cut_off}");
+
+            assert!(node.cmd(&["ACL", "SETUSER", "default", "-zadd"]).is_ok());
+            let forbidden = node.ask(&bury);
+            assert!(node.cmd(&["ACL", "SETUSER", "default", "+@all"]).is_ok());
+            assert!(forbidden.is_err(), "{kind}: {forbidden:?}");
+        }
+        // The holder's own lock is given up even so: others wait for it.
+        node.reset();
+        put(&mut node, &[lock_.clone(), number.clone()]);
+        assert!(node.cmd(&["ACL", "SETUSER", "default", "-zadd"]).is_ok());
+        assert_eq!(node.ask(&bury), Ok(released(Release::Released(alice()))), "{kind}");
+        assert!(node.cmd(&["ACL", "SETUSER", "default", "+@all"]).is_ok());
+        assert_eq!(node.look(&[lock()]).0, [nothing(), number.clone()], "{kind}");
     }
 }
 
@@ -79,12 +110,8 @@ fn what_is_no_queue_lets_nobody_in_and_everybody_out() {
             Case(name, keys(lock), op, reply, keys(after), vec![])
         };
         let fault = || Reply::Faulty(FenceFault::Queue);
-        let bury = Op::Release {
-            key: lock(),
-            token: ours(),
-            entries: vec![entry(live(0))],
-            bury: true,
-        };
+        let bury =
+            Op::Release { key: lock(), token: ours(), entries: vec![entry(live(0))], bury: true };
         let done = || released(Release::Released(alice()));
         check(&[
             row("a try", free(), acquire(10), fault(), free()),

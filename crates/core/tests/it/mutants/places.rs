@@ -1,0 +1,192 @@
+//! Faults in how a waiter joins the queue, keeps its place, and leaves.
+
+use super::Mutant;
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    // Whether to join.
+    Mutant(
+        "a token that was cancelled is served",
+        ACQUIRE,
+        "if tombstone then return {request, 'cancelled'} end",
+        "",
+    ),
+    Mutant(
+        "what is no queue is joined",
+        ACQUIRE,
+        "if type(tombstone) == 'table' then return {request, 'fault', 'queue'} end",
+        "if type(tombstone) == 'table' then tombstone = false end",
+    ),
+    Mutant(
+        "a waiter joins only what is held",
+        ACQUIRE,
+        "entry and (queued or not free) and join()",
+        "entry and not free and join()",
+    ),
+    Mutant(
+        "a try overtakes those who wait",
+        ACQUIRE,
+        "local next = serve(token, suspect)",
+        "local next = entry and serve(token, suspect) or 'nobody'",
+    ),
+    Mutant(
+        "a waiter overtakes those who wait",
+        ACQUIRE,
+        "local next = serve(token, suspect)",
+        "local next = entry and 'nobody' or serve(token, suspect)",
+    ),
+    Mutant(
+        "a waiter stops at many dead ones as if nobody lived",
+        ACQUIRE,
+        "if next == 'nobody' or next == 'me' then",
+        "if next ~= 'waiter' then",
+    ),
+    Mutant(
+        "nobody is 'me' to itself",
+        ACQUIRE,
+        "if next == 'nobody' or next == 'me' then",
+        "if next == 'me' then",
+    ),
+    // Places.
+    Mutant("a ticket is ignored", ACQUIRE, "tonumber(ticket) or none", "none"),
+    Mutant(
+        "a ticket raises",
+        ACQUIRE,
+        BEST,
+        "tonumber(ticket) or math.min(old or none, moved or none)",
+    ),
+    Mutant("a ticket does not lower", ACQUIRE, BEST, "old or moved or tonumber(ticket) or none"),
+    Mutant(
+        "an earlier entry raises",
+        ACQUIRE,
+        "math.min(old or none, moved or none,",
+        "math.min(moved or old or none,",
+    ),
+    Mutant(
+        "an earlier entry does not lower",
+        ACQUIRE,
+        "math.min(old or none, moved or none,",
+        "math.min(old or moved or none,",
+    ),
+    Mutant(
+        "an earlier entry is not looked for",
+        ACQUIRE,
+        "if previous ~= '' and previous ~= entry then",
+        "if false then",
+    ),
+    Mutant(
+        "an earlier entry is removed even when it is this one",
+        ACQUIRE,
+        "if previous ~= '' and previous ~= entry then",
+        "if previous ~= '' then",
+    ),
+    Mutant(
+        "an earlier entry stays",
+        ACQUIRE,
+        "if moved then redis.call('ZREM', Q, previous) end",
+        "",
+    ),
+    Mutant(
+        "an earlier entry is the only one that is looked for",
+        ACQUIRE,
+        "tonumber(redis.call('ZSCORE', Q, entry)), nil",
+        "nil, nil",
+    ),
+    Mutant(
+        "tickets follow the clock back",
+        ACQUIRE,
+        "if top[2] and tonumber(top[2]) >= place then",
+        "if false then",
+    ),
+    Mutant(
+        "two in a microsecond have one ticket",
+        ACQUIRE,
+        "place = tonumber(top[2]) + 1 end",
+        "place = tonumber(top[2]) end",
+    ),
+    Mutant(
+        "tickets follow tombstones",
+        ACQUIRE,
+        "redis.call('ZREVRANGEBYSCORE', Q, below,",
+        "redis.call('ZREVRANGEBYSCORE', Q, '+inf',",
+    ),
+    Mutant("an entry among the tombstones", ACQUIRE, "math.min(place, TOMBSTONES - 1)", "place"),
+    Mutant("nobody joins", ACQUIRE, "if place ~= old then", "if false then"),
+    Mutant("places from behind", ACQUIRE, "'ZRANK'", "'ZREVRANK'"),
+    Mutant("a queue that ends with the lock", ACQUIRE, KEPT, "redis.call('PEXPIRE', Q, left)"),
+    Mutant("a queue without an end", ACQUIRE, KEPT, ""),
+    Mutant(
+        "a queue at a lock for ever that ends early",
+        ACQUIRE,
+        KEPT,
+        "redis.call('PEXPIRE', Q, left + QUEUE_EXTRA_MS)",
+    ),
+    Mutant(
+        "a queue after many dead ones without a new end",
+        ACQUIRE,
+        "if place then redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS) end",
+        "",
+    ),
+    // Leaving.
+    Mutant(
+        "who leaves stays",
+        RELEASE,
+        "if ARGV[4] then redis.pcall('ZREM', Q, unpack(ARGV, 4)) end",
+        "",
+    ),
+    Mutant("who leaves, leaves by one entry", RELEASE, "unpack(ARGV, 4)", "ARGV[4]"),
+    Mutant(
+        "who leaves a free lock stays",
+        RELEASE,
+        "if ARGV[4] then redis.pcall('ZREM'",
+        "if ARGV[4] and value then redis.pcall('ZREM'",
+    ),
+    Mutant("what is no queue cannot be left", RELEASE, "redis.pcall('ZREM'", "redis.call('ZREM'"),
+    Mutant(
+        "no tombstone",
+        RELEASE,
+        "redis.pcall('ZADD', Q, digits(TOMBSTONES + now), '!' .. token)",
+        "0",
+    ),
+    Mutant("a tombstone each time", RELEASE, "if ARGV[3] == '1' then", "if true then"),
+    Mutant(
+        "a tombstone in the queue",
+        RELEASE,
+        "digits(TOMBSTONES + now), '!'",
+        "digits(now), '!'",
+    ),
+    Mutant(
+        "old tombstones stay",
+        RELEASE,
+        "redis.pcall('ZREMRANGEBYSCORE', Q, digits(TOMBSTONES), old)",
+        "",
+    ),
+    Mutant(
+        "entries go with the old tombstones",
+        RELEASE,
+        "redis.pcall('ZREMRANGEBYSCORE', Q, digits(TOMBSTONES), old)",
+        "redis.pcall('ZREMRANGEBYSCORE', Q, '-inf', old)",
+    ),
+    Mutant(
+        "a tombstone without an end",
+        RELEASE,
+        "if type(buried) == 'number' and",
+        "if false and",
+    ),
+    Mutant(
+        "a tombstone shortens the queue",
+        RELEASE,
+        " and redis.call('PTTL', Q) < QUEUE_EXTRA_MS then",
+        " then",
+    ),
+    Mutant(
+        "a tombstone gives an end to what is no queue",
+        RELEASE,
+        "if type(buried) == 'number' and redis",
+        "if redis",
+    ),
+];
+
+const ACQUIRE: &[&str] = &["acquire"];
+const RELEASE: &[&str] = &["release"];
+const BEST: &str = "math.min(old or none, moved or none, tonumber(ticket) or none)";
+const KEPT: &str = "redis.call('PEXPIRE', Q, math.max(left, 0) + QUEUE_EXTRA_MS)";

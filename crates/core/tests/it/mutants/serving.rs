@@ -1,0 +1,205 @@
+//! Faults in the library that hands a lock on: whom it passes, whom it serves, whom it tells.
+
+use super::Mutant;
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    // What is an entry.
+    Mutant("a claim of 16 digits", HANDING, "#claim < 16", "#claim < 17"),
+    Mutant("a claim of 15 digits is none", HANDING, "#claim < 16", "#claim < 15"),
+    Mutant("a claim of zero", HANDING, "([1-9]%d*)$'", "(%d+)$'"),
+    Mutant("anything after the claim", HANDING, "([1-9]%d*)$'", "([1-9]%d*)'"),
+    Mutant("anything before the token", HANDING, "'^([!-~]+) (", "'([!-~]+) ("),
+    Mutant("a token of any bytes", HANDING, "'^([!-~]+) (", "'^(%S+) ("),
+    Mutant("a token with spaces", HANDING, "'^([!-~]+) (", "'^([ -~]+) ("),
+    // Who is there.
+    Mutant(
+        "who listens to a pattern is taken for a waiter",
+        HANDING,
+        "if listening.err or listening[2] == 0 then return false end",
+        "",
+    ),
+    Mutant("nobody is told", HANDING, "redis.pcall('PUBLISH', channel, message)", "listening[2]"),
+    Mutant(
+        "nobody is ever there",
+        HANDING,
+        "return type(heard) == 'number' and",
+        "return false and",
+    ),
+    Mutant("a dead entry is put back", HANDING, DROPPED, PUT_BACK),
+    Mutant("a dead entry at the head stops the queue", HANDING, DROPPED, STOPPED),
+    Mutant(
+        "a dead entry is looked at in one call too many",
+        HANDING,
+        "MOST_SERVED = 64",
+        "MOST_SERVED = 65",
+    ),
+    Mutant("a dead entry too few", HANDING, "MOST_SERVED = 64", "MOST_SERVED = 63"),
+    Mutant("all dead entries in one call", HANDING, "MOST_SERVED = 64", "MOST_SERVED = 1e6"),
+    Mutant(
+        "many dead entries are taken for all",
+        HANDING,
+        "  return 'more'\nend",
+        "  return 'nobody'\nend",
+    ),
+    Mutant("the last is served first", HANDING, "'ZPOPMIN'", "'ZPOPMAX'"),
+    Mutant(
+        "what is no queue stops a release",
+        RELEASING,
+        "redis.pcall('ZPOPMIN'",
+        "redis.call('ZPOPMIN'",
+    ),
+    Mutant(
+        "who asks is told to ask",
+        &["acquire"],
+        "if token and token == me then return 'me' end",
+        "",
+    ),
+    Mutant("a suspect is served", &["acquire"], "token and channel ~= suspect and", "token and"),
+    Mutant(
+        "a hand-over without a number",
+        HANDING,
+        "if fault then return 'nobody' end",
+        "number = number or 1",
+    ),
+    // Tombstones.
+    Mutant("a tombstone is an entry", HANDING, "if score >= TOMBSTONES then", "if false then"),
+    Mutant(
+        "the least tombstone is an entry",
+        HANDING,
+        "if score >= TOMBSTONES then",
+        "if score > TOMBSTONES then",
+    ),
+    Mutant("tombstones are dropped at once", HANDING, YOUNG, "if false then"),
+    Mutant("tombstones stay for ever", HANDING, YOUNG, "if true then"),
+    Mutant(
+        "tombstones are old a millisecond late",
+        HANDING,
+        "TOMBSTONE_MS = 60000",
+        "TOMBSTONE_MS = 60001",
+    ),
+    Mutant(
+        "tombstones are old a millisecond early",
+        HANDING,
+        "TOMBSTONE_MS = 60000",
+        "TOMBSTONE_MS = 59999",
+    ),
+    Mutant(
+        "tombstones are old by whole seconds",
+        HANDING,
+        "> wall_ms()",
+        "> math.floor(wall_ms() / 1000) * 1000",
+    ),
+    Mutant(
+        "a young tombstone is put back without an end",
+        HANDING,
+        "        redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)\n",
+        "",
+    ),
+    Mutant(
+        "a young tombstone is put back as of now",
+        HANDING,
+        "'ZADD', Q, head[2], member",
+        "'ZADD', Q, TOMBSTONES + wall_ms(), member",
+    ),
+    Mutant(
+        "a young tombstone is passed",
+        HANDING,
+        "        return 'nobody'\n      end\n    else",
+        "        return 'more'\n      end\n    else",
+    ),
+    Mutant("the queue's end is late", HANDING, "QUEUE_EXTRA_MS = 90000", "QUEUE_EXTRA_MS = 90001"),
+    // The hand-over.
+    Mutant(
+        "a hand-over for the TTL of others",
+        HANDING,
+        HAND,
+        "set(token, 30000, digits(86430000), number)",
+    ),
+    Mutant(
+        "a hand-over whose number ends early",
+        HANDING,
+        HAND,
+        "set(token, claim, 86400000, number)",
+    ),
+    Mutant(
+        "a hand-over that leaves the number",
+        HANDING,
+        HAND,
+        "redis.call('SET', K, token, 'PX', claim)",
+    ),
+    Mutant(
+        "a hand-over that leaves the lock",
+        HANDING,
+        HAND,
+        "redis.call('SET', F, number, 'PX', digits(tonumber(claim) + 86400000))",
+    ),
+    Mutant(
+        "a grant that is no grant",
+        HANDING,
+        "tell(channel, 'g ' .. token)",
+        "tell(channel, 'w ' .. token)",
+    ),
+    Mutant(
+        "a grant to one and the lock to another",
+        HANDING,
+        HAND,
+        "set(channel, claim, digits(tonumber(claim) + 86400000), number)",
+    ),
+    // The stand-in.
+    Mutant("nobody stands in", HANDING, "name_stand_in(me, channel, claim)", ""),
+    Mutant(
+        "who stands in is of the same connection",
+        HANDING,
+        "if channel == granted then",
+        "if false then",
+    ),
+    Mutant(
+        "who asks is told to stand in",
+        &["acquire"],
+        "elseif token and token == me then",
+        "elseif false then",
+    ),
+    Mutant("who stands in is not told by whom", HANDING, "' ' .. granted)", "' ' .. channel)"),
+    Mutant("who stands in is not told the claim", HANDING, "' ' .. claim .. ' '", "' 1 '"),
+    Mutant(
+        "a dead stand-in stays",
+        HANDING,
+        "redis.call('ZREM', Q, entry[1])",
+        "index = index + 1",
+    ),
+    Mutant(
+        "a tombstone stands in",
+        HANDING,
+        "if #entry == 0 or tonumber(entry[2]) >= TOMBSTONES then",
+        "if #entry == 0 then",
+    ),
+    Mutant(
+        "two stand in",
+        HANDING,
+        "claim .. ' ' .. granted) then\n      return",
+        "claim .. ' ' .. granted) then\n      index = index + 1",
+    ),
+    Mutant(
+        "one stand-in too many is looked at",
+        HANDING,
+        "MOST_STAND_INS = 16",
+        "MOST_STAND_INS = 17",
+    ),
+    Mutant(
+        "one stand-in too few is looked at",
+        HANDING,
+        "MOST_STAND_INS = 16",
+        "MOST_STAND_INS = 15",
+    ),
+];
+
+const HANDING: &[&str] = &["acquire", "release", "force_release"];
+const RELEASING: &[&str] = &["release", "force_release"];
+const HAND: &str = "set(token, claim, digits(tonumber(claim) + 86400000), number)";
+const YOUNG: &str = "if score - TOMBSTONES + TOMBSTONE_MS > wall_ms() then";
+const DROPPED: &str = "        return 'waiter'\n      end\n";
+const PUT_BACK: &str = "        return 'waiter'\n      end\n\
+    redis.call('ZADD', Q, score + 1000, member) redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)\n";
+const STOPPED: &str = "        return 'waiter'\n      end\n\
+    redis.call('ZADD', Q, head[2], member) redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)\n\
+    return 'nobody'\n";
