@@ -186,7 +186,7 @@ pub(super) fn command_limit(ttl: Duration) -> Duration {
 }
 
 /// Below this a busy machine would time out on a healthy server.
-pub(super) const SHORTEST_LIMIT: Duration = Duration::from_millis(50);
+const SHORTEST_LIMIT: Duration = Duration::from_millis(50);
 
 /// Longer than any server that is well takes for a script.
 const LONGEST_LIMIT: Duration = Duration::from_secs(2);
