@@ -29,12 +29,10 @@ pub(super) fn servers() -> [Arg; 2] {
              redis+unix:///path/to/socket, or file:///path/to/store. It may be given several \
              times, but this version locks on one server. Without it, TENURE_SERVERS is used.",
         ),
-        Arg::new("local")
-            .long("local")
-            .action(ArgAction::SetTrue)
-            .conflicts_with("server")
-            .help("Uses this user's own store on this host, the same as --server local:. It \
-                   excludes the processes of this user on this host and nobody else."),
+        Arg::new("local").long("local").action(ArgAction::SetTrue).conflicts_with("server").help(
+            "Uses this user's own store on this host, the same as --server local:. It \
+                   excludes the processes of this user on this host and nobody else.",
+        ),
     ]
 }
 
@@ -77,10 +75,15 @@ pub(super) fn key() -> Arg {
 /// How long to wait, and what to say when that was not enough.
 pub(super) fn waiting() -> [Arg; 3] {
     [
-        Arg::new("wait").long("wait").short('w').value_name("D").value_parser(duration::parse).help(
-            "Waits at most this long for the lock, and for a server that cannot be reached. \
+        Arg::new("wait")
+            .long("wait")
+            .short('w')
+            .value_name("D")
+            .value_parser(duration::parse)
+            .help(
+                "Waits at most this long for the lock, and for a server that cannot be reached. \
              Without it the wait has no end.",
-        ),
+            ),
         Arg::new("no-wait")
             .long("no-wait")
             .short('n')
@@ -93,8 +96,10 @@ pub(super) fn waiting() -> [Arg; 3] {
             .value_name("N")
             .allow_negative_numbers(true)
             .value_parser(busy)
-            .help("Exits with this code, from 0 to 255, when another holds the lock. The default \
-                   is 75."),
+            .help(
+                "Exits with this code, from 0 to 255, when another holds the lock. The default \
+                   is 75.",
+            ),
     ]
 }
 

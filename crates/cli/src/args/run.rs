@@ -148,11 +148,14 @@ fn limits() -> [Arg; 2] {
             "Ends CMD, as if the lock were lost, when it has held the lock this long. The default \
              is no limit.",
         ),
-        Arg::new("kill-after").long("kill-after").value_name("D").value_parser(duration::parse)
+        Arg::new("kill-after")
+            .long("kill-after")
+            .value_name("D")
+            .value_parser(duration::parse)
             .help(
                 "Gives CMD this long between SIGTERM and SIGKILL once the lock is lost. The \
-                 default is a quarter of the TTL, but at most 10 s; the most is two thirds of the TTL less \
-                 a little over 100 ms.",
+                 default is a quarter of the TTL, but at most 10 s; the most is two thirds of \
+                 the TTL less a little over 100 ms.",
             ),
     ]
 }
