@@ -24,7 +24,8 @@ fn cut_off(server: &Server) {
     let dir = TempDir::new();
     let file = |name: &str| dir.path().join(name).display().to_string();
     let (alive, told) = (file("alive"), file("told"));
-    let write = format!("while :; do date +%s%3N >> {alive}; done");
+    // Often enough to tell, and not so often that the shells starve each other.
+    let write = format!("while :; do date +%s%3N >> {alive}; sleep 0.02; done");
     // The child's own shell shows the signal; its child and itself go on as if nothing were.
     let script = format!(
         "exec 2>/dev/null; trap 'date +%s%3N >> {told}' TERM; \

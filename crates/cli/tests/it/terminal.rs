@@ -120,6 +120,20 @@ fn a_command_reads_the_terminal_and_the_shell_has_it_back_afterwards() {
 }
 
 #[test]
+fn a_command_owns_the_terminal_from_its_first_moment() {
+    let mut shell = Shell::start();
+    let key = key();
+    let look = "read pid name state parent group session tty owner rest </proc/$$/stat";
+    shell.script("look", &format!("{look}; test $group = $owner && echo owner\n"));
+    shell.types(&format!("$T run {key} sh look; echo code $?\n"));
+    shell.shows("owner");
+    shell.shows("code 0");
+    // Behind a pipe another command may want it.
+    shell.types(&format!("true | $T run {key} sh look; echo code $?\n"));
+    shell.shows("code 1");
+}
+
+#[test]
 fn a_password_prompt_switches_the_echo_off_and_reads_the_terminal() {
     let mut shell = Shell::start();
     let key = key();

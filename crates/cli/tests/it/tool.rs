@@ -121,9 +121,10 @@ impl Output {
         String::from_utf8_lossy(&self.text.lock().expect("no reader panics")).into_owned()
     }
 
-    fn whole(self) -> String {
-        self.reader.join().expect("read to the end");
-        String::from_utf8_lossy(&self.text.lock().expect("no reader panics")).into_owned()
+    /// All of it. Whatever has the other end must have gone by now, or go soon.
+    fn whole(&self) -> String {
+        eventually(PATIENCE, "a pipe of the tool is closed", || self.reader.is_finished());
+        self.so_far()
     }
 }
 
