@@ -82,7 +82,8 @@ pub(super) fn waiting() -> [Arg; 3] {
             .value_parser(duration::parse)
             .help(
                 "Waits at most this long for the lock, and for a server that cannot be reached. \
-             Without it the wait has no end.",
+                 Without it the wait for another has no end, but a server that was never reached \
+                 ends it at once.",
             ),
         Arg::new("no-wait")
             .long("no-wait")

@@ -169,7 +169,8 @@ and release the lock: a secret), TENURE_FENCE (a number that grows with every ac
 show it to what the lock protects) and TENURE_TTL_MS.
 
 CMD runs in a process group of its own, which owns the terminal if tenure did. SIGINT,
-SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are handed on to the whole group. When CMD
+SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are handed on to the whole group. When Ctrl-C
+has ended CMD, tenure's own group is interrupted, too, as it would be without tenure. When CMD
 itself has ended, the lock is released; what CMD left in the background goes on without it.
 When the lock is lost, the whole group gets SIGTERM at once and SIGKILL before the lock's
 TTL can end. When tenure is killed by SIGKILL, so is CMD, but not what CMD has started.
