@@ -33,6 +33,8 @@ pub(super) struct Connection {
     input: BytesMut,
     chunk: Box<[u8]>,
     in_flight: VecDeque<InFlight>,
+    /// Writes until the next close listening: see [`Connection::listen_closely`].
+    deaf_for: u32,
     /// Scripts that this server has been sent on this connection, by their SHA-1.
     sent_scripts: Vec<&'static str>,
 }
@@ -68,6 +70,7 @@ impl Connection {
             input: BytesMut::new(),
             chunk: vec![0; CHUNK].into(),
             in_flight: VecDeque::new(),
+            deaf_for: 0,
             sent_scripts: Vec::new(),
         })
     }
@@ -115,6 +118,7 @@ impl Connection {
     /// Moves bytes both ways until the socket has no more for now; ready when it is over.
     fn poll_end(&mut self, cx: &mut Context<'_>, past: &mut Past) -> Poll<NodeError> {
         self.shared.task.replace(Some(cx.waker().clone()));
+        let mut wrote_last = false;
         loop {
             if self.shared.hang_up.take() {
                 return Poll::Ready(self.shared.error(NodeErrorKind::TimedOut));
@@ -123,17 +127,45 @@ impl Connection {
             let moved = self.poll_replies(cx, past).and_then(|read| {
                 self.take_requests();
                 match self.poll_flush(cx) {
-                    Ok(wrote) => Ok(read || wrote),
+                    Ok(wrote) => Ok((read, wrote)),
                     // A server that has closed the connection may have said why.
                     Err(error) => self.poll_replies(cx, past).and(Err(error)),
                 }
             });
             match moved {
-                Ok(true) => {}
-                Ok(false) => return Poll::Pending,
+                Ok((false, false)) if !(wrote_last && self.listen_closely()) => {
+                    return Poll::Pending;
+                }
+                Ok((_, wrote)) => wrote_last = wrote,
                 Err(error) => return Poll::Ready(error),
             }
         }
+    }
+
+    /// Looks for the reply to what was just written, for a moment, before the thread goes to sleep.
+    ///
+    /// A server on the same host answers within that moment, and being woken would cost half as
+    /// much again. It yields at each look, so whoever wants this processor, the server for one, has
+    /// it. When nothing comes, the server is further off, and the next [`DEAF_FOR`] writes do
+    /// without. Returns whether anything came.
+    fn listen_closely(&mut self) -> bool {
+        if self.in_flight.is_empty() || self.deaf_for > 0 {
+            self.deaf_for = self.deaf_for.saturating_sub(1);
+            return false;
+        }
+        let until = clock::now() + LISTEN;
+        while clock::now() < until {
+            // An end or an error is left to the ordinary way, which sees it again.
+            if let Ok(count) = self.stream.read_now(&mut self.chunk)
+                && count > 0
+            {
+                self.input.extend_from_slice(self.chunk.get(..count).unwrap_or_default());
+                return true;
+            }
+            std::thread::yield_now();
+        }
+        self.deaf_for = DEAF_FOR;
+        false
     }
 
     /// Writes what is queued, in order.
@@ -282,6 +314,12 @@ impl Connection {
 /// Enough for a server in another continent and one lost packet, TLS included; once for the
 /// connection, and once for the answers to its first commands.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+
+/// Two round trips on one host, where one takes 20 to 50 µs.
+const LISTEN: Duration = Duration::from_micros(100);
+
+/// Listening in vain then costs less than 1 µs per write.
+const DEAF_FOR: u32 = 256;
 
 /// A reply to a full batch of renewals fits.
 const CHUNK: usize = 8 * 1_024;
