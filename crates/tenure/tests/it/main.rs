@@ -20,6 +20,8 @@ mod faults;
 mod peers;
 mod seeds;
 mod servers;
+#[cfg(feature = "file")]
+mod store;
 mod wire;
 
 use std::time::Duration;
