@@ -53,7 +53,9 @@ local function keep(request, token, ttl, fence_ttl)
   local left = redis.call('PTTL', K)
   if number then
     if left < tonumber(ttl) then redis.call('PEXPIRE', K, ttl) end
-    return {request, 'granted', string.format('%.0f', number)}
+    -- Nothing was written, so nothing was refused.
+    local refusal = left >= tonumber(ttl) and not_primary()
+    return refusal or {request, 'granted', string.format('%.0f', number)}
   end
   -- The counter was deleted under the holder: a new number is the only true one.
   number, fault = grant(token, ttl, fence_ttl)

@@ -37,13 +37,13 @@ macro_rules! script {
     };
 }
 
-static ACQUIRE: Script = script!("acquire", "9d800e803958ce0dd0c4234d06747fb24967be8e");
-static RESUME: Script = script!("resume", "8fddf6ea26b0f4c34be090c0b0e14d6225567695");
-static STEAL: Script = script!("steal", "7f61424cfd7e507d6fcc7fdab9a561c05053199d");
-static RELEASE: Script = script!("release", "b56624c11d20a3acaa699090caeac5434c9b8d12");
-static FORCE_RELEASE: Script = script!("force_release", "dd55e9de6d88e885fcf4ff9fd574071ca67cb350");
-static INSPECT: Script = script!("inspect", "98a25cdeb01aeccac7b58b1c5fbb43869b9f06cf");
-static RENEW: Script = script!("renew", "938bb5e1dd68c2010b2934edf9ded8df8c007a8d");
+static ACQUIRE: Script = script!("acquire", "883d58be353e6070b89e78146ffca4ef81f0ffd2");
+static RESUME: Script = script!("resume", "9640ccba938c83eacf172deb1fdac5381d5136ae");
+static STEAL: Script = script!("steal", "13c6fe57b06f93f456f3cc147676e7d0979d5cf9");
+static RELEASE: Script = script!("release", "25ac64ee26ae866827dcec4850ef0ad726eedba2");
+static FORCE_RELEASE: Script = script!("force_release", "ed604e9277cfa2f3d4adb2dd54cfc22e43b67ec0");
+static INSPECT: Script = script!("inspect", "f78f647351d57702229fd7db95f781da7a86d46d");
+static RENEW: Script = script!("renew", "79c2b3c3f4c718a9449f4bf249378af2b79db005");
 
 /// Every script, for tests and for those who audit them.
 pub static ALL: [&Script; 7] =

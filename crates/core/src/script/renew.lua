@@ -16,19 +16,20 @@ local function renew(lock, fence, token, ttl, fence_ttl)
   end
   if not value then return {'gone'} end
   if value ~= token then return {'held', value} end
+  local writes = redis.call('PTTL', lock) < tonumber(ttl)
   if redis.call('PTTL', lock) < tonumber(ttl) then redis.call('PEXPIRE', lock, ttl) end
   local left = redis.pcall('PTTL', fence)
   if type(left) == 'number' and 2 * left < tonumber(fence_ttl) then
     redis.pcall('PEXPIRE', fence, fence_ttl)
   end
-  return {'renewed'}
+  return {'renewed'}, writes
 end
 
 local replies, all = {ARGV[1]}, true
 for i = 1, #KEYS / 2 do
   local lock, fence = KEYS[2 * i - 1], KEYS[2 * i]
-  local reply = renew(lock, fence, ARGV[3 * i - 1], ARGV[3 * i], ARGV[3 * i + 1])
-  all = all and reply[1] == 'renewed'
+  local reply, wrote = renew(lock, fence, ARGV[3 * i - 1], ARGV[3 * i], ARGV[3 * i + 1])
+  all = all and wrote -- where nothing was written, nothing was refused
   replies[i + 1] = reply
 end
 return not all and not_primary() or replies
