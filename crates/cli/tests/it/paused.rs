@@ -5,7 +5,7 @@ use std::thread;
 use rustix::process::{Signal, kill_process_group};
 use tenure_testkit::{TempDir, eventually, scale};
 
-use crate::tool::{PATIENCE, Tenure, is_free, is_running, key, pid_in, shared, value};
+use crate::tool::{PATIENCE, Tenure, is_free, is_running, key, pid_in, shared, until_told, value};
 
 #[test]
 fn o06_t30_e_a_whole_group_that_was_stopped_past_its_lease_ends_and_harms_nobody() {
@@ -63,12 +63,7 @@ fn a_stopped_tool_ends_the_command_once_it_goes_on_too_late() {
 fn without_a_terminal_a_stopped_command_keeps_its_lock() {
     let key = key();
     let dir = TempDir::new();
-    let (ready, done) = (dir.path().join("ready"), dir.path().join("done"));
-    let script = format!(
-        "echo $$ > {}; while [ ! -e {} ]; do sleep 0.02; done",
-        ready.display(),
-        done.display()
-    );
+    let (ready, done, script) = until_told(&dir);
     let run = Tenure::new().server(shared()).args(["--ttl", "500ms", &key]).sh(&script);
     let running = run.start();
     let child = pid_in(&ready);

@@ -4,18 +4,13 @@ use std::{fs, time::Instant};
 
 use tenure_testkit::TempDir;
 
-use crate::tool::{Tenure, is_free, key, pid_in, shared};
+use crate::tool::{Tenure, is_free, key, pid_in, shared, until_told};
 
 #[test]
 fn o04_a_command_longer_than_the_ttl_keeps_the_lock_to_its_end() {
     let key = key();
     let dir = TempDir::new();
-    let (ready, done) = (dir.path().join("ready"), dir.path().join("done"));
-    let script = format!(
-        "echo $$ > {}; while [ ! -e {} ]; do sleep 0.02; done",
-        ready.display(),
-        done.display()
-    );
+    let (ready, done, script) = until_told(&dir);
     let running = Tenure::new().server(shared()).args(["--ttl", "500ms", &key]).sh(&script).start();
     pid_in(&ready);
     let began = Instant::now();

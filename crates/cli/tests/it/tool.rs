@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     io::{Read, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, LazyLock, Mutex},
     thread::JoinHandle,
@@ -11,7 +11,7 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use tenure_testkit::{Server, ServerKind, Value, eventually, unique_key};
+use tenure_testkit::{Server, ServerKind, TempDir, Value, eventually, unique_key};
 
 /// One server for all tests that do not hurt it; each has keys of its own.
 pub(crate) fn shared() -> &'static Server {
@@ -276,3 +276,15 @@ pub(crate) fn pid_in(file: &Path) -> Pid {
 
 /// No test that works waits this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A script that goes on until it is told: where it writes its number when it has begun, what must
+/// be there for it to end, and the script.
+pub(crate) fn until_told(dir: &TempDir) -> (PathBuf, PathBuf, String) {
+    let (ready, done) = (dir.path().join("ready"), dir.path().join("done"));
+    let script = format!(
+        "echo $$ > {}; while [ ! -e {} ]; do sleep 0.02; done",
+        ready.display(),
+        done.display()
+    );
+    (ready, done, script)
+}

@@ -56,3 +56,6 @@ pub(crate) fn open(address: &Address, timers: &Rc<Timers>) -> Rc<dyn Node> {
         Address::Server(server) => redis::RedisNode::open(server, timers),
     }
 }
+
+/// A command may sit in a dead connection's buffers, or in those of a stopped server, this long.
+pub(crate) const LATEST_ARRIVAL: Duration = Duration::from_secs(60);
