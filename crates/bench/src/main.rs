@@ -3,6 +3,7 @@
 //! ```text
 //! cargo xtask bench cycle [--server URL | [--tcp] [--anywhere]] [--rounds N] [--cycles N]
 //! cargo xtask bench renewal [--server URL | [--tcp] [--anywhere]] [--leases N,N,…] [--ttls N]
+//! cargo xtask bench startup [--server URL | [--tcp] [--anywhere]] [--rounds N] [--tenure PATH]
 //! ```
 //!
 //! Without `--server` they start a Redis 7.0 of their own on a Unix socket, or on a port with
@@ -18,6 +19,7 @@ mod placement;
 mod process;
 mod renewal;
 mod server;
+mod startup;
 
 use std::{error::Error, process::ExitCode};
 
@@ -55,14 +57,17 @@ fn main() -> ExitCode {
 }
 
 fn run(words: &[String]) -> Result<Verdict, Trouble> {
-    let (name, words) = words.split_first().ok_or("which one? cycle or renewal")?;
+    let (name, words) = words.split_first().ok_or("which one? cycle, renewal or startup")?;
     let mut options = options::Options::read(words)?;
     match name.as_str() {
         "cycle" => cycle::run(&mut options),
         "renewal" => renewal::run(&mut options),
+        "startup" => startup::run(&mut options),
         // How this program calls itself for the processes of the sides.
         "side" => cycle::side(&mut options).map(|()| Verdict::Pass),
         "holder" => renewal::holder(&mut options).map(|()| Verdict::Pass),
-        other => Err(format!("no benchmark {other:?}; there are cycle and renewal").into()),
+        other => {
+            Err(format!("no benchmark {other:?}; there are cycle, renewal and startup").into())
+        }
     }
 }

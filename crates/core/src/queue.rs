@@ -88,7 +88,7 @@ pub struct Place {
     pub suspect: Option<Channel>,
 }
 
-/// A message to a waiter's channel. It carries no right and no number: only a confirming reply does.
+/// A message to a waiter's channel. It carries no right and no number: a confirming reply does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a waiter must know every message")]
 pub enum Wake {

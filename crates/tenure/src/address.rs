@@ -240,13 +240,9 @@ mod tests {
 
     fn shown(text: &str) -> String {
         let address: Address = text.parse().unwrap();
-        match &address {
-            Address::Server(server) => {
-                let password = server.password.as_ref().map(Secret::expose);
-                format!("{address} {:?} {password:?}", server.user)
-            }
-            _ => address.to_string(),
-        }
+        let Address::Server(server) = &address else { return address.to_string() };
+        let password = server.password.as_ref().map(Secret::expose);
+        format!("{address} {:?} {password:?}", server.user)
     }
 
     #[test]

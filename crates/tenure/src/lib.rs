@@ -47,5 +47,5 @@ pub use guard::{Lease, LockGuard};
 pub use lock::{Lock, Renewal};
 pub use tenure_core::{
     FencingToken, Held, Holder, HolderLabel, Inspection, KeyError, LabelError, LockKey, LossReason,
-    Token, TokenError, TtlError, TtlLeft, Wait,
+    Ticket, Token, TokenError, TtlError, TtlLeft, Wait, Waiter,
 };

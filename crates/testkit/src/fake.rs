@@ -20,13 +20,21 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Answers to what clients say to introduce themselves: HELLO, AUTH, CLIENT, SELECT, PING.
+    /// Answers to what clients say to introduce themselves: HELLO, AUTH, CLIENT, SELECT, PING, and
+    /// SUBSCRIBE to one channel.
     /// None for every other command.
     #[must_use]
     pub fn to_handshake(command: &[Vec<u8>]) -> Option<Self> {
         let name = command.first()?.to_ascii_uppercase();
         let resp3 = command.get(1).is_some_and(|version| version == b"3");
         let second = command.get(1).map(|word| word.to_ascii_uppercase());
+        if name == b"SUBSCRIBE" {
+            let channel = command.get(1)?;
+            let mut push = format!(">3\r\n$9\r\nsubscribe\r\n${}\r\n", channel.len()).into_bytes();
+            push.extend_from_slice(channel);
+            push.extend_from_slice(b"\r\n:1\r\n");
+            return Some(push.into());
+        }
         Some(Self::from(match name.as_slice() {
             b"HELLO" if resp3 => HELLO_3,
             b"HELLO" => HELLO_2,

@@ -9,7 +9,7 @@
 local request = ARGV[1]
 local value, other = read(K)
 if not value and not other then
-  return not_primary() or {request, 'free', serve()}
+  return not_primary(Q) or {request, 'free', serve()}
 end
 local next = serve()
 if next ~= 'waiter' then redis.call('DEL', K) end

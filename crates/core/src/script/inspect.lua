@@ -22,4 +22,4 @@ end
 local value, other = read(K)
 if other then return {request, number, waiting, waiters, 'type', other, redis.call('PTTL', K)} end
 if value then return {request, number, waiting, waiters, 'held', value, redis.call('PTTL', K)} end
-return not_primary() or {request, number, waiting, waiters, 'free'}
+return not_primary(Q) or {request, number, waiting, waiters, 'free'}

@@ -13,12 +13,12 @@ local function is_ttl(ttl)
   return string.match(ttl, '^[1-9]%d*$') ~= nil
 end
 
--- An error reply when this server is no primary, else false. A replica, or a primary that was made
--- one, runs a script whose condition is false without a word; it must not say that a lock is free.
-local function not_primary()
-  local info = redis.pcall('INFO', 'replication')
-  if type(info) ~= 'string' or string.find(info, 'role:master', 1, true) then return false end
-  return redis.error_reply('READONLY this server is no primary')
+-- The server's refusal when it is no primary, else false. A replica, or a primary that became one,
+-- runs a script that writes nothing without a word; it must not say that a lock is free. So the
+-- script tries a write that changes nothing, at one of our own derived keys.
+local function not_primary(key)
+  local refusal = redis.pcall('ZREMRANGEBYRANK', key, 1, 0)
+  return type(refusal) == 'table' and string.sub(refusal.err, 1, 8) == 'READONLY' and refusal
 end
 
 -- The server's clock, in microseconds.
@@ -59,9 +59,10 @@ local function set(token, ttl, fence_ttl, number)
   redis.call('SET', K, token, 'PX', ttl)
 end
 
--- Gives a lock at least this TTL, and its number a life beyond it.
+-- Gives a lock at least this TTL, and its number a life beyond it. Written even when nothing is
+-- raised: a server that is no primary must refuse it.
 local function raise(lock, fence, ttl, fence_ttl)
-  if redis.call('PTTL', lock) < tonumber(ttl) then redis.call('PEXPIRE', lock, ttl) end
+  redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), tonumber(ttl)))
   local left = redis.pcall('PTTL', fence)
   if type(left) == 'number' and 2 * left < tonumber(fence_ttl) then
     redis.pcall('PEXPIRE', fence, fence_ttl)

@@ -39,16 +39,16 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "ea39fce6f0a209d65d7d38dd1a643cf1ec3e41e8", "queue.lua");
-static RESUME: Script = script!("resume", "da2852026272de6e01479f315029f53bfaa37c94");
-static STEAL: Script = script!("steal", "e51897cadd504b08282f8dda06cde4103433d6c4");
+    script!("acquire", "187ec26d2e593e02e97e48eb746fdd8f1136e08a", "queue.lua");
+static RESUME: Script = script!("resume", "a9a338fb9f38ecb8b04fc3349dbf8098baa44a42");
+static STEAL: Script = script!("steal", "d2256b1431b794dcc6ceb3cfc7707f54a826dcb0");
 static RELEASE: Script =
-    script!("release", "b948baf95b40751ac14d03df5a05ed23b70dac61", "queue.lua");
+    script!("release", "ccf8da3f7b7707ee01314b46b4bc470f6fa9b812", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "2d452c2b14356bbf5893a5f84c70e4316f28fe22", "queue.lua");
+    script!("force_release", "5402170bc38eef49bd5d7ea6b4328015eb4cbd6a", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "a3936df8e7dd31694294fefc278f58e8c84e3437", "queue.lua");
-static RENEW: Script = script!("renew", "dfb0b66ee5c3a19881d58bf424a2948c6334c3a3");
+    script!("inspect", "dd4df98b147de22590adc1a6fb7f9a2c4d2ecb3a", "queue.lua");
+static RENEW: Script = script!("renew", "3928c218163ba4e48fe57053faf14ba4698c5244");
 
 /// Every script, for tests and for those who audit them.
 pub static ALL: [&Script; 7] =

@@ -25,7 +25,7 @@ if ARGV[3] == '1' then
 end
 if ARGV[4] then redis.pcall('ZREM', Q, unpack(ARGV, 4)) end
 if value ~= token then
-  local refusal = not_primary()
+  local refusal = not_primary(Q)
   if refusal then return refusal end
   -- Not a word of success without the tombstone: the caller must come again. Only where no queue
   -- can be is none needed, since nothing is granted there.

@@ -20,11 +20,11 @@ local function renew(lock, fence, token, ttl, fence_ttl)
   return {'renewed'}
 end
 
-local replies, all = {ARGV[1]}, true
+local replies, raised = {ARGV[1]}, true
 for i = 1, #KEYS / 2 do
   local lock, fence = KEYS[2 * i - 1], KEYS[2 * i]
   local reply = renew(lock, fence, ARGV[3 * i - 1], ARGV[3 * i], ARGV[3 * i + 1])
-  all = all and reply[1] == 'renewed'
+  raised = raised and reply[1] == 'renewed'
   replies[i + 1] = reply
 end
-return not all and not_primary() or replies
+return not raised and not_primary(KEYS[2]) or replies

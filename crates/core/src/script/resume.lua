@@ -13,7 +13,7 @@ local request, token, ttl, fence_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if not is_ttl(ttl) then return redis.error_reply('ERR bad TTL') end
 local value, other = read(K)
 if value == token then return keep(request, token, ttl, fence_ttl) end
-local refusal = not_primary()
+local refusal = not_primary(Q)
 if refusal then return refusal end
 if other then return {request, 'type', other, redis.call('PTTL', K)} end
 if value then return {request, 'held', value, redis.call('PTTL', K)} end

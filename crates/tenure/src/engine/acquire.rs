@@ -10,7 +10,7 @@ use tenure_core::{
 use super::{
     command::{AcquireReply, AcquireRequest, Acquired, How},
     lease::{Holding, LeaseCell},
-    state::{Acquiring, SHORTEST_LIMIT, State, command_limit},
+    state::{Acquiring, State, command_limit},
 };
 use crate::{
     clock,
@@ -134,7 +134,7 @@ impl State {
         match request.wait {
             Wait::Within(budget) if !budget.is_zero() => {
                 let left = waiting.left(clock::now()).unwrap_or(limit);
-                limit.min(left.max(SHORTEST_LIMIT))
+                limit.min(left.max(LAST_TRY))
             }
             _ => limit,
         }
@@ -286,3 +286,7 @@ fn untold(error: NodeError) -> AcquireError {
     let needed = Quorum::ONE.needed();
     AcquireError::NoQuorum(NoQuorum { granted: 0, needed, failed: vec![error] })
 }
+
+/// What the last try of a wait may take: a healthy server on a busy machine answers in it, and a
+/// silent one does not keep the caller much longer than it asked.
+const LAST_TRY: Duration = Duration::from_millis(250);

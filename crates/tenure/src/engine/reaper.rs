@@ -13,7 +13,7 @@ use crate::{
     clock::{self, Timers},
     error::{NodeError, NodeErrorKind, ReleaseError},
     event,
-    node::Standing,
+    node::{LATEST_ARRIVAL, Standing},
     random, task,
 };
 
@@ -210,9 +210,6 @@ fn judge(release: &Release, lost: Option<LossReason>) -> Result<(), ReleaseError
     };
     Err(ReleaseError::NotHeld(reason))
 }
-
-/// A command may sit in a dead connection's buffers, or in those of a stopped server, this long.
-const LATEST_ARRIVAL: Duration = Duration::from_secs(60);
 
 /// When to look again for a command that arrived after its undoing.
 const LATE_LOOK: Duration = Duration::from_secs(1);

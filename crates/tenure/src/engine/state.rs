@@ -134,7 +134,7 @@ impl State {
             tokio::task::yield_now().await;
             let quiet = self.acquiring.get() == 0
                 && !self.reaper.is_struggling()
-                && self.node.is_written()
+                && self.node.may_be_left()
                 && commands.is_empty();
             if quiet || clock::now() >= end {
                 return;
@@ -186,7 +186,7 @@ pub(super) fn command_limit(ttl: Duration) -> Duration {
 }
 
 /// Below this a busy machine would time out on a healthy server.
-pub(super) const SHORTEST_LIMIT: Duration = Duration::from_millis(50);
+const SHORTEST_LIMIT: Duration = Duration::from_millis(50);
 
 /// Longer than any server that is well takes for a script.
 const LONGEST_LIMIT: Duration = Duration::from_secs(2);

@@ -101,7 +101,7 @@ impl Node for MemoryNode {
         true
     }
 
-    fn is_written(&self) -> bool {
+    fn may_be_left(&self) -> bool {
         true
     }
 

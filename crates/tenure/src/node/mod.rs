@@ -42,8 +42,9 @@ pub(crate) trait Node: fmt::Debug {
     /// Whether waiters are told of their turn. Where they are not, they poll.
     fn tells_waiters(&self) -> bool;
 
-    /// Whether everything queued has been handed to the operating system.
-    fn is_written(&self) -> bool;
+    /// Whether the program may end now: every release is with the operating system, and nothing in
+    /// front of it can make the node throw it away.
+    fn may_be_left(&self) -> bool;
 
     /// Whether no command of an earlier connection can arrive any more.
     fn is_cut_off_from_the_past(&self) -> bool;
@@ -62,3 +63,6 @@ pub(crate) fn open(address: &Address, timers: &Rc<Timers>) -> Rc<dyn Node> {
         Address::Server(server) => redis::RedisNode::open(server, timers),
     }
 }
+
+/// A command may sit in a dead connection's buffers, or in those of a stopped server, this long.
+pub(crate) const LATEST_ARRIVAL: Duration = Duration::from_secs(60);

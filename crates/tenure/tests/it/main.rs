@@ -16,10 +16,13 @@
 mod api;
 mod cases;
 mod contract;
+mod fake;
 mod faults;
 mod peers;
 mod seeds;
 mod servers;
+#[cfg(feature = "file")]
+mod store;
 mod wire;
 
 use std::time::Duration;

@@ -1,6 +1,9 @@
 //! Faults in what each script does by itself.
 
-use super::Mutant;
+use super::{
+    Mutant,
+    library::{RAISES, RAISES_ENDS_ONLY},
+};
 
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
@@ -54,24 +57,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "redis.call('SET', lock, token, 'PX', ttl) return {'renewed'}",
     ),
     Mutant("renew raises another's lock", &["renew"], "if value ~= token then", "if false then"),
-    Mutant(
-        "renew lowers",
-        &["renew"],
-        "if redis.call('PTTL', lock) < tonumber(ttl) then",
-        "if true then",
-    ),
-    Mutant(
-        "renew raises nothing",
-        &["renew"],
-        "if redis.call('PTTL', lock) < tonumber(ttl) then",
-        "if false then",
-    ),
-    Mutant(
-        "renew gives no end to what has none",
-        &["renew"],
-        "if redis.call('PTTL', lock) < tonumber(ttl) then",
-        "local p = redis.call('PTTL', lock) if p >= 0 and p < tonumber(ttl) then",
-    ),
+    Mutant("renew lowers", &["renew"], RAISES, "redis.call('PEXPIRE', lock, ttl)"),
+    Mutant("renew raises nothing", &["renew"], RAISES, ""),
+    Mutant("renew gives no end to what has none", &["renew"], RAISES, RAISES_ENDS_ONLY),
     Mutant("renew lets the fence end", &["renew"], "2 * left < tonumber(fence_ttl)", "false"),
     Mutant(
         "renew raises the fence each time",

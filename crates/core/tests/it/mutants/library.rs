@@ -97,19 +97,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "fault} end\n  set(token, ttl, fence_ttl, number)\n  if left",
         "fault} end\n  number = '0' set(token, ttl, fence_ttl, number)\n  if left",
     ),
-    Mutant("coming back raises nothing", KEEPING, RAISES, "if false then"),
-    Mutant("coming back lowers", KEEPING, RAISES, "if true then"),
-    Mutant(
-        "coming back to what has no end gives none",
-        KEEPING,
-        RAISES,
-        "local p = redis.call('PTTL', lock) if p >= 0 and p < tonumber(ttl) then",
-    ),
+    Mutant("coming back raises nothing", KEEPING, RAISES, ""),
+    Mutant("coming back lowers", KEEPING, RAISES, "redis.call('PEXPIRE', lock, ttl)"),
+    Mutant("coming back to what has no end gives none", KEEPING, RAISES, RAISES_ENDS_ONLY),
     Mutant(
         "TTLs are compared as texts",
         KEEPING,
         RAISES,
-        "if tostring(redis.call('PTTL', lock)) < ttl then",
+        "if tostring(redis.call('PTTL', lock)) < ttl then redis.call('PEXPIRE', lock, ttl) end",
     ),
     Mutant("coming back lets the fence end", KEEPING, "2 * left < tonumber(fence_ttl)", "false"),
     Mutant(
@@ -121,7 +116,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ];
 
 const GRANTING: &[&str] = &["acquire", "resume", "steal"];
-const RAISES: &str = "if redis.call('PTTL', lock) < tonumber(ttl) then";
+pub(super) const RAISES: &str =
+    "redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), tonumber(ttl)))";
+pub(super) const RAISES_ENDS_ONLY: &str = "local p = redis.call('PTTL', lock) \
+    if p >= 0 then redis.call('PEXPIRE', lock, math.max(p, tonumber(ttl))) end";
 const KEEPING: &[&str] = &["acquire", "resume"];
 const LAST_IS_NONE: &str = "or number >= 9007199254740991";
 const OVER_IS_ONE: &str = "or number > 9007199254740992";

@@ -189,3 +189,18 @@ fn a_replica_answers_nothing_that_may_be_out_of_date() {
         }
     }
 }
+
+/// Reproduces: a primary is demoted; in the same millisecond a holder asks for what it has already,
+/// so that nothing has to be written, and nothing is refused by itself.
+#[test]
+fn a_demoted_primary_confirms_no_lease() {
+    for kind in ServerKind::ALL {
+        let mut node = Node::start(kind);
+        put(&mut node, &[token(&ours(), 1_000), fence(7, 90_000_000)]);
+        assert!(node.cmd(&["REPLICAOF", "127.0.0.1", "1"]).is_ok());
+        for op in [acquire(1_000), resume(1_000), renew(1_000)] {
+            let words = node.ask(&op).unwrap_err();
+            assert!(words.contains("READONLY"), "{kind}: {op:?}: {words}");
+        }
+    }
+}

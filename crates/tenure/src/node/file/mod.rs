@@ -123,7 +123,7 @@ impl Node for FileNode {
         true
     }
 
-    fn is_written(&self) -> bool {
+    fn may_be_left(&self) -> bool {
         self.pending.load(Ordering::Acquire) == 0
     }
 

@@ -1,6 +1,6 @@
 //! The first commands of a connection: who we are, whom we talk to, and what must not arrive late.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use tenure_core::{Timestamp, script::Answer};
@@ -10,6 +10,7 @@ use crate::{
     address::ServerAddress,
     clock,
     error::{NodeError, NodeErrorKind},
+    node::LATEST_ARRIVAL,
 };
 
 /// Earlier connections whose commands may still arrive.
@@ -204,6 +205,3 @@ fn run_id(reply: &resp::Incoming) -> Option<String> {
     let run = text.lines().find_map(|line| line.strip_prefix("run_id:"))?;
     Some(run.trim().to_owned())
 }
-
-/// A command sits in the buffers of a dead connection no longer than this.
-const LATEST_ARRIVAL: Duration = Duration::from_secs(60);

@@ -4,6 +4,7 @@ mod connection;
 mod ear;
 mod fault;
 mod greeting;
+mod in_flight;
 mod resp;
 mod stream;
 
@@ -55,8 +56,9 @@ struct Shared {
     hang_up: Cell<bool>,
     /// Why the last connection could not be opened, while that is so.
     trouble: RefCell<Option<NodeError>>,
-    /// The connection holds bytes that the socket has not taken.
-    unwritten: Cell<bool>,
+    /// The connection holds bytes that the socket has not taken, or releases that the server might
+    /// throw away if it were closed now.
+    unsafe_to_close: Cell<bool>,
     /// No command of an earlier connection can arrive any more.
     cut_off: Cell<bool>,
     waiters: Waiters,
@@ -110,7 +112,7 @@ impl RedisNode {
             time_outs: Cell::new(0),
             hang_up: Cell::new(false),
             trouble: RefCell::default(),
-            unwritten: Cell::new(false),
+            unsafe_to_close: Cell::new(false),
             cut_off: Cell::new(true),
             waiters: Waiters::default(),
             hearing: Cell::default(),
@@ -164,9 +166,9 @@ impl Node for RedisNode {
         self.shared.hearing.get() != Hearing::Refused
     }
 
-    fn is_written(&self) -> bool {
+    fn may_be_left(&self) -> bool {
         let queue = self.shared.queue.borrow();
-        !self.shared.unwritten.get() && queue.iter().all(Request::is_pointless)
+        !self.shared.unsafe_to_close.get() && queue.iter().all(Request::is_pointless)
     }
 
     fn is_cut_off_from_the_past(&self) -> bool {
@@ -238,7 +240,7 @@ async fn run(shared: Rc<Shared>) {
             Ok(connection) => connection.serve(&mut past).await,
             Err(error) => (error, false),
         };
-        shared.unwritten.set(false);
+        shared.unsafe_to_close.set(false);
         // Their messages may be lost: they look, which also makes the next connection.
         shared.waiters.all_look();
         event::node_lost(&error, shared.trouble.borrow().is_none());

@@ -55,6 +55,14 @@ impl Stream {
         }
     }
 
+    /// Reads what is there, without asking the runtime whether anything is.
+    pub(super) fn read_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => Ok(rustix::io::read(stream, buffer)?),
+            Self::Unix(stream) => Ok(rustix::io::read(stream, buffer)?),
+        }
+    }
+
     pub(super) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,

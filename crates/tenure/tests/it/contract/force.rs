@@ -6,7 +6,7 @@ use super::place::Place;
 use crate::{ms, secs};
 
 /// A renewal comes after a third of this, and the end long after that.
-const TTL: u64 = 1_500;
+const TTL: u64 = 3_000;
 
 pub(super) fn a_stolen_lock_is_lost_to_its_new_holder(at: &Place) {
     let old = at.client().lock(&at.key).ttl(ms(TTL)).acquire().unwrap();

@@ -22,8 +22,8 @@ pub(super) fn a_longest_hold_ends_the_lease_and_its_renewal(at: &Place) {
 }
 
 pub(super) fn a_lease_is_renewed_for_as_long_as_it_is_held(at: &Place) {
-    let guard = at.client().lock(&at.key).ttl(ms(1_500)).acquire().unwrap();
-    thread::sleep(ms(3_200));
+    let guard = at.client().lock(&at.key).ttl(secs(3)).acquire().unwrap();
+    thread::sleep(ms(3_500));
     assert_eq!(guard.ensure_held(), Ok(()));
     assert!(at.is_held());
     guard.release().unwrap();

@@ -1,6 +1,6 @@
 //! The contract: every store and both ways of calling keep it alike.
 //!
-//! A case is written once, for a [`Place`](place::Place), and runs in eight of them.
+//! A case is written once, for a [`Place`](place::Place), and runs in ten of them.
 
 mod acquire;
 mod extend;
@@ -30,8 +30,8 @@ macro_rules! cases {
 
 /// The contract in one place. A case that is missing here is found as dead code.
 macro_rules! contract {
-    ($($module:ident: $store:ident $(($kind:ident))?, $way:ident;)+) => {
-        $(mod $module {
+    ($($(#[$when:meta])? $module:ident: $store:ident $(($kind:ident))?, $way:ident;)+) => {
+        $($(#[$when])? mod $module {
             cases! {
                 (
                     crate::contract::place::Store::$store $((tenure_testkit::ServerKind::$kind))?,
@@ -97,6 +97,8 @@ macro_rules! contract {
 contract! {
     memory_async: Memory, Async;
     memory_blocking: Memory, Blocking;
+    #[cfg(feature = "file")] file_async: File, Async;
+    #[cfg(feature = "file")] file_blocking: File, Blocking;
     redis_7_0_async: Server(Redis70), Async;
     redis_7_0_blocking: Server(Redis70), Blocking;
     valkey_8_1_async: Server(Valkey81), Async;

@@ -10,6 +10,8 @@ use crate::{LIMIT, servers};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Store {
     Memory,
+    #[cfg(feature = "file")]
+    File,
     Server(ServerKind),
 }
 
@@ -32,17 +34,21 @@ impl Place {
     }
 
     pub(crate) fn address(&self) -> String {
-        match self.server() {
+        match self.store {
             // The table lives while a client has it open, and no other case knows its name.
-            None => format!("memory://{}", self.key),
-            Some(server) => server.url(),
+            Store::Memory => format!("memory://{}", self.key),
+            #[cfg(feature = "file")]
+            Store::File => format!("file://{}/{}.db", stores().display(), self.key),
+            Store::Server(kind) => servers::shared(kind).url(),
         }
     }
 
-    /// The server to look at behind the library's back; none in memory.
+    /// The server to look at behind the library's back; none in memory or in a file.
     pub(crate) fn server(&self) -> Option<&'static Server> {
         match self.store {
             Store::Memory => None,
+            #[cfg(feature = "file")]
+            Store::File => None,
             Store::Server(kind) => Some(servers::shared(kind)),
         }
     }
@@ -67,4 +73,11 @@ impl Place {
     pub(crate) fn ttl_left(&self) -> std::time::Duration {
         self.inspect().held.expect("somebody holds the lock").ttl_left.get().expect("it has a TTL")
     }
+}
+
+/// Where the stores in files are, for as long as the tests run.
+#[cfg(feature = "file")]
+fn stores() -> &'static std::path::Path {
+    static STORES: std::sync::OnceLock<tenure_testkit::TempDir> = std::sync::OnceLock::new();
+    STORES.get_or_init(tenure_testkit::TempDir::new).path()
 }

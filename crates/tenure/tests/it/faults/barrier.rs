@@ -11,11 +11,8 @@ use std::{
 use tenure::NodeErrorKind;
 use tenure_testkit::{Answer, FakeServer, Proxy, Server, eventually, unique_key};
 
-use super::{
-    LIMIT, connect, eventually_free,
-    fake::{self, Asked},
-    is_free, kind_of, private,
-};
+use super::{LIMIT, connect, eventually_free, is_free, kind_of, private};
+use crate::fake::{self, Asked};
 
 /// Long: what is gone was released, and has not ended.
 const TTL: Duration = Duration::from_secs(600);

@@ -10,12 +10,16 @@ use std::{
 };
 
 use tenure::{AcquireError, LossReason, ReleaseError};
-use tenure_testkit::{Proxy, Server, scale, unique_key};
+use tenure_testkit::{Answer, FakeServer, Proxy, Server, eventually, scale, unique_key};
 
 use super::{
-    connect, eventually_free, is_free, kind_of,
+    LIMIT, connect, eventually_free, hold, is_free, kind_of,
     program::{self, Program},
     shared,
+};
+use crate::{
+    fake::{self, Asked},
+    ms,
 };
 
 /// Long: what is gone was released, and has not ended.
@@ -117,10 +121,13 @@ fn close_waits_for_the_answers_to_all_releases() {
 /// it was sent. The key stayed for its TTL, and `close` said that all was answered.
 #[tokio::test]
 async fn a_close_right_behind_a_release_waits_for_it() {
-    let client = tenure::Client::connect(&shared().url()).unwrap();
+    let proxy = Proxy::to(shared());
+    let client = tenure::Client::connect(&proxy.url()).unwrap();
     let key = unique_key("close-behind");
     let lock = client.lock(&key).ttl(TTL);
     let guard = lock.acquire().await.unwrap();
+    // Answered no sooner than the test looks.
+    proxy.delay_replies(ms(20));
     // The engine's thread, in the middle of an answer, until both are in its inbox.
     let (stopper, engine) = Stopper::new();
     let mut inspection = Box::pin(lock.inspect());
@@ -201,4 +208,43 @@ fn after_close_every_handle_answers_that_the_engine_has_stopped() {
     // The control: an engine that has not stopped.
     let unreachable = connect("redis://127.0.0.1:1").lock(&key).try_acquire();
     assert_eq!(kind_of(unreachable), tenure::NodeErrorKind::Unreachable);
+}
+
+/// A server that cannot send an answer, since the client is gone, throws away what it has not read
+/// yet: a release that was written behind an unanswered request would be lost.
+#[test]
+fn a_release_behind_an_unanswered_request_is_not_cut_off() {
+    let fake = FakeServer::unix(|_| {
+        |command: Vec<Vec<u8>>| match Asked::read(&command) {
+            Some(_) => Answer::Send(Vec::new()),
+            None => fake::obey(&command),
+        }
+    });
+    let asked = |script: &str| {
+        let asked = fake::asked(&fake.commands());
+        asked.into_iter().find(|asked| asked.script == script)
+    };
+    let client = tenure::Client::connect(&fake.url()).unwrap();
+    let lock = client.lock("k").ttl(TTL);
+    let mut acquiring = Box::pin(lock.acquire());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(acquiring.as_mut().poll(&mut context).is_pending());
+    eventually(LIMIT, "it is asked for", || asked("acquire").is_some());
+    drop(acquiring);
+    drop(lock);
+    let (ended, end) = channel();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            drop(client);
+            ended.send(()).unwrap();
+        });
+        eventually(LIMIT, "it is released", || asked("release").is_some());
+        hold(ms(50));
+        assert!(end.try_recv().is_err(), "the client is gone, and the server has yet to answer");
+        for script in ["acquire", "release"] {
+            let Answer::Send(reply) = asked(script).unwrap().obeyed() else { unreachable!() };
+            fake.push(&reply);
+        }
+        end.recv().unwrap();
+    });
 }

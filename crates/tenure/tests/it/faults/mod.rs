@@ -12,7 +12,6 @@ mod contention;
 mod entry;
 mod executors;
 mod exit;
-mod fake;
 mod fencing;
 mod fork;
 mod late;

@@ -8,11 +8,8 @@ use std::{
 use tenure::{NodeErrorKind, ReleaseError, Wait, blocking};
 use tenure_testkit::{Answer, FakeServer, Proxy, eventually, unique_key};
 
-use super::{
-    LIMIT, TTL, connect,
-    fake::{self, Asked},
-    kind_of, ms, private, shared, value,
-};
+use super::{LIMIT, TTL, connect, kind_of, ms, private, shared, value};
+use crate::fake::{self, Asked};
 
 fn waiting(client: &blocking::Client) -> blocking::Lock {
     client.lock(unique_key("reconnect")).ttl(TTL * 100).wait(Wait::Within(LIMIT))

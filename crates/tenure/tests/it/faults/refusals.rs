@@ -6,10 +6,11 @@ use tenure::NodeErrorKind;
 use tenure_testkit::{Answer, FakeServer, Raw, Server, eventually, unique_key};
 
 use super::{
-    LIMIT, connect, fake, hold, is_free, kind_of,
+    LIMIT, connect, hold, is_free, kind_of,
     matrix::{PASSWORD, Trouble},
     ms, node_error, with_each_kind,
 };
+use crate::fake;
 
 fn ok(raw: &mut Raw, command: &[&str]) {
     let reply = raw.cmd(command);
@@ -101,7 +102,7 @@ fn t28_a_user_who_may_run_scripts_but_not_what_is_in_them() {
 fn t28_a_password_that_was_set_meanwhile() {
     let begin = |raw: &mut Raw| {
         ok(raw, &["CONFIG", "SET", "requirepass", "another"]);
-        ok(raw, &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+        ok(raw, &["CLIENT", "KILL", "SKIPME", "yes"]);
     };
     let end = |raw: &mut Raw| ok(raw, &["CONFIG", "SET", "requirepass", ""]);
     on_each_server(&[], NodeErrorKind::Denied, true, &begin, &end);
@@ -114,7 +115,7 @@ fn t28_a_password_that_was_changed_meanwhile() {
         let url = server.url().replace("redis://", &format!("redis://:{PASSWORD}@"));
         let begin = |raw: &mut Raw| {
             ok(raw, &["CONFIG", "SET", "requirepass", "another"]);
-            ok(raw, &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+            ok(raw, &["CLIENT", "KILL", "SKIPME", "yes"]);
         };
         let end = |raw: &mut Raw| ok(raw, &["CONFIG", "SET", "requirepass", PASSWORD]);
         let kind = NodeErrorKind::Denied;
@@ -127,7 +128,7 @@ fn t28_a_password_that_was_changed_meanwhile() {
 fn t28_too_many_clients() {
     let begin = |raw: &mut Raw| {
         ok(raw, &["CONFIG", "SET", "maxclients", "1"]);
-        ok(raw, &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+        ok(raw, &["CLIENT", "KILL", "SKIPME", "yes"]);
     };
     let end = |raw: &mut Raw| ok(raw, &["CONFIG", "SET", "maxclients", "100"]);
     on_each_server(&[], NodeErrorKind::Unreachable, true, &begin, &end);

@@ -82,7 +82,7 @@ fn restart(server: &Server, _: &Proxy) {
 
 fn break_connections(server: &Server, proxy: &Proxy) {
     for _ in 0..2 {
-        server.cmd(&["CLIENT", "KILL", "TYPE", "normal"]);
+        server.cmd(&["CLIENT", "KILL", "SKIPME", "yes"]);
         hold(TTL / 8);
         proxy.cut();
         hold(TTL / 8);

@@ -9,10 +9,9 @@ use tenure::{NodeErrorKind, ReleaseError, Wait};
 use tenure_testkit::{Answer, FakeServer, Proxy, eventually, unique_key};
 
 use super::{
-    LIMIT, TTL, connect, eventually_free,
-    fake::{self, Asked},
-    is_free, kind_of, ms, node_error, shared, value,
+    LIMIT, TTL, connect, eventually_free, is_free, kind_of, ms, node_error, shared, value,
 };
+use crate::fake::{self, Asked};
 
 /// One reply belongs to another request: nothing of that connection can be believed any more.
 #[test]

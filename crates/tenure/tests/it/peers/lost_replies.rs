@@ -5,7 +5,9 @@ use tenure_testkit::{FakeServer, Proxy, eventually, unique_key};
 
 use super::answer;
 use crate::{
-    LIMIT, ms, secs,
+    LIMIT,
+    fake::{self, Asked},
+    ms, secs,
     servers::{any, exists, get},
 };
 
@@ -128,22 +130,22 @@ fn d14_after_a_lost_reply_one_release_frees_the_lock() {
 #[test]
 fn p10_a_release_answered_by_another_s_reply_is_repeated() {
     let fake = FakeServer::unix(|connection| {
-        move |mut command: Vec<Vec<u8>>| {
-            let is_release = command[0] == b"EVAL" && command.len() == 7;
-            if is_release && connection == 0 {
-                command[5] = b"4711".to_vec();
+        move |command: Vec<Vec<u8>>| match Asked::read(&command) {
+            Some(mut asked) if asked.script == "release" && connection == 0 => {
+                asked.number = "4711".into();
+                asked.obeyed()
             }
-            answer(&command, "-NOSCRIPT")
+            _ => answer(&command, "-NOSCRIPT"),
         }
     });
     let client = Client::connect(&fake.url()).unwrap();
     let guard = client.lock("k").ttl(secs(600)).acquire().unwrap();
-    let token = guard.token().as_bytes().to_vec();
+    let token = guard.token().as_str().to_owned();
     let unsure = guard.release();
     assert!(matches!(unsure, Err(ReleaseError::Unconfirmed(_))), "{unsure:?}");
     eventually(LIMIT, "it is released again, over another connection", || {
-        let commands = fake.commands();
-        commands.iter().filter(|command| command.len() == 7 && command[6] == token).count() == 2
+        let asked = fake::asked(&fake.commands());
+        asked.iter().filter(|asked| asked.is("release", &token)).count() == 2
     });
     client.close().unwrap();
 }

@@ -90,7 +90,7 @@ fn p18_a_loss_stops_the_work() {
 fn p24_a_stuck_holder_is_told_and_renewed_no_more() {
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
-    let guard = client.lock("k").ttl(ms(1_500)).max_hold(ms(2_500)).acquire().unwrap();
+    let guard = client.lock("k").ttl(ms(2_500)).max_hold(ms(4_000)).acquire().unwrap();
     let lease = guard.lease();
     let told = thread::spawn(move || smol::block_on(lease.lost()));
     // It is renewed up to then: this is longer than a TTL.

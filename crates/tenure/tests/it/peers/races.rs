@@ -16,14 +16,14 @@ use crate::{
 fn p22_a_lock_got_after_failed_attempts_is_renewed() {
     let key = unique_key("p22");
     let client = Client::connect(&any().url()).unwrap();
-    let lock = client.lock(&key).ttl(ms(1_500));
+    let lock = client.lock(&key).ttl(ms(2_500));
     let holder = lock.acquire().unwrap();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| lock.acquire_within(secs(30)));
         thread::sleep(ms(150));
         holder.release().unwrap();
         let guard = waiting.join().unwrap().unwrap();
-        thread::sleep(ms(4_500));
+        thread::sleep(secs(6));
         assert_eq!(guard.ensure_held(), Ok(()));
         guard.release().unwrap();
     });

@@ -14,9 +14,9 @@ use crate::{
 fn s7_a_lock_is_renewed_until_it_is_released() {
     let key = unique_key("s7");
     let client = Client::connect(&any().url()).unwrap();
-    let guard = client.lock(&key).ttl(ms(1_500)).acquire().unwrap();
+    let guard = client.lock(&key).ttl(ms(2_500)).acquire().unwrap();
     let value = get(any(), &key);
-    thread::sleep(ms(4_500));
+    thread::sleep(secs(6));
     assert_eq!(get(any(), &key), value);
     assert_eq!(guard.ensure_held(), Ok(()));
     guard.release().unwrap();

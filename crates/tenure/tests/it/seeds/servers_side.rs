@@ -32,7 +32,7 @@ fn s9_a_lock_in_a_private_database_with_a_password() {
     let server = Server::builder(ServerKind::Redis70).tcp().password("p@ss/w:rd").start();
     let url = format!("redis://:p%40ss%2Fw%3Ard@127.0.0.1:{}/2", server.port().unwrap());
     let client = Client::connect(&url).unwrap();
-    let guard = client.lock("k").ttl(ms(1_500)).acquire().unwrap();
+    let guard = client.lock("k").ttl(ms(2_500)).acquire().unwrap();
     let in_database = |number: &str, command: &[&str]| {
         let mut raw = server.raw();
         assert!(raw.cmd(&["SELECT", number]).is_ok());
@@ -41,7 +41,7 @@ fn s9_a_lock_in_a_private_database_with_a_password() {
     assert_eq!(in_database("2", &["GET", "k"]).text(), Some(guard.token().as_str()));
     assert_eq!(in_database("0", &["DBSIZE"]).int(), 0);
     // Work that is longer than the TTL.
-    thread::sleep(ms(3_200));
+    thread::sleep(secs(3));
     assert_eq!(in_database("2", &["GET", "k"]).text(), Some(guard.token().as_str()));
     guard.release().unwrap();
     assert_eq!(in_database("2", &["EXISTS", "k"]).int(), 0);

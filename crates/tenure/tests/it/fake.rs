@@ -5,16 +5,16 @@ use tenure_testkit::Answer;
 
 /// One script that a client asked for.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
-    pub(super) script: &'static str,
-    pub(super) number: String,
+pub(crate) struct Asked {
+    pub(crate) script: &'static str,
+    pub(crate) number: String,
     /// The token of an acquisition or a release.
-    pub(super) token: String,
+    pub(crate) token: String,
 }
 
 impl Asked {
     /// Reads a command; `None` when it is no script.
-    pub(super) fn read(command: &[Vec<u8>]) -> Option<Self> {
+    pub(crate) fn read(command: &[Vec<u8>]) -> Option<Self> {
         let text = |at: usize| Some(String::from_utf8_lossy(command.get(at)?).into_owned());
         if !text(0)?.starts_with("EVAL") {
             return None;
@@ -30,7 +30,7 @@ impl Asked {
     }
 
     /// The reply with these fields behind the request's number.
-    pub(super) fn reply(&self, fields: &[&str]) -> Vec<u8> {
+    pub(crate) fn reply(&self, fields: &[&str]) -> Vec<u8> {
         let mut reply = format!("*{}\r\n", fields.len() + 1);
         for field in [self.number.as_str()].iter().chain(fields) {
             reply += &format!("${}\r\n{field}\r\n", field.len());
@@ -39,22 +39,22 @@ impl Asked {
     }
 
     /// What a server says that does as it is asked.
-    pub(super) fn obeyed(&self) -> Answer {
+    pub(crate) fn obeyed(&self) -> Answer {
         match self.script {
-            "release" => self.reply(&["released", &self.token]),
+            "release" => self.reply(&["released", &self.token, "nobody"]),
             "acquire" => self.reply(&["granted", "7"]),
             other => panic!("the test asks for no {other}"),
         }
         .into()
     }
 
-    pub(super) fn is(&self, script: &str, token: &str) -> bool {
+    pub(crate) fn is(&self, script: &str, token: &str) -> bool {
         self.script == script && self.token == token
     }
 }
 
 /// Answers the first commands of a connection, as a server of this run.
-pub(super) fn greet(command: &[Vec<u8>], run: &str) -> Option<Answer> {
+pub(crate) fn greet(command: &[Vec<u8>], run: &str) -> Option<Answer> {
     if command.first()? == b"INFO" {
         let info = format!("# Server\r\nredis_version:7.0.15\r\nrun_id:{run}\r\n");
         return Some(format!("${}\r\n{info}\r\n", info.len()).as_str().into());
@@ -62,20 +62,28 @@ pub(super) fn greet(command: &[Vec<u8>], run: &str) -> Option<Answer> {
     if is_kill(command) {
         return Some(":1\r\n".into());
     }
+    if is_proof(command) {
+        return Some("*2\r\n:1\r\n:0\r\n".into());
+    }
     Answer::to_handshake(command)
 }
 
 /// Greets and obeys.
-pub(super) fn obey(command: &[Vec<u8>]) -> Answer {
+pub(crate) fn obey(command: &[Vec<u8>]) -> Answer {
     let asked = || Asked::read(command).expect("a greeting or a script").obeyed();
     greet(command, "run").unwrap_or_else(asked)
 }
 
-pub(super) fn is_kill(command: &[Vec<u8>]) -> bool {
+/// The script by which a client makes sure that it hears: it counts who was told and who was not.
+fn is_proof(command: &[Vec<u8>]) -> bool {
+    command.len() == 4 && command[0] == b"EVAL" && command[2] == b"0"
+}
+
+pub(crate) fn is_kill(command: &[Vec<u8>]) -> bool {
     command.len() == 4 && command[..3] == [&b"CLIENT"[..], b"KILL", b"ID"]
 }
 
 /// Every script that was asked for so far.
-pub(super) fn asked(commands: &[Vec<Vec<u8>>]) -> Vec<Asked> {
+pub(crate) fn asked(commands: &[Vec<Vec<u8>>]) -> Vec<Asked> {
     commands.iter().filter_map(|command| Asked::read(command)).collect()
 }

@@ -1,0 +1,159 @@
+//! Waiting for the lock, until it is held or a signal comes.
+
+use std::{
+    ffi::OsStr,
+    pin::pin,
+    time::{Duration, Instant, SystemTime},
+};
+
+use tenure::{AcquireError, FencingToken, Holder, Inspection, Lock, LockGuard, Ticket, TtlLeft};
+
+use crate::{
+    events::{Event, Events},
+    exit,
+    failure::{self, Failure, say},
+};
+
+/// Who is told what while the tool waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner<'a> {
+    /// The lock's key, as it is shown.
+    pub(crate) key: &'a str,
+    /// The exit code when another holds the lock.
+    pub(crate) busy: u8,
+    /// Say that the tool waits, and for whom.
+    pub(crate) verbose: bool,
+    /// A command around this one holds a lock at the same key.
+    pub(crate) nested: bool,
+}
+
+/// Whether the environment says that a command around this one holds this lock.
+pub(crate) fn is_nested(key: &OsStr) -> bool {
+    std::env::var_os("TENURE_KEY").is_some_and(|outer| outer == key)
+}
+
+/// Acquires the lock, unless a signal ends the wait. Dropping the future then undoes it, and
+/// dropping the client waits until that is on its way.
+///
+/// # Errors
+///
+/// A [`Failure`] that tells "held by another" from "cannot tell" from a signal.
+pub(crate) fn acquire(
+    lock: &Lock,
+    events: &mut Events,
+    manner: Manner<'_>,
+) -> Result<LockGuard, Failure> {
+    let mut acquiring = pin!(lock.acquire());
+    let mut tell_at = (manner.verbose || manner.nested).then(|| Instant::now() + NOTICE);
+    loop {
+        match events.poll(acquiring.as_mut()) {
+            Some(Ok(guard)) => return Ok(guard),
+            Some(Err(error)) => return Err(not_acquired(lock, events, &error, manner)),
+            None => {}
+        }
+        match events.next(tell_at) {
+            Some(Event::Signal(signal)) if signal != signal_hook::consts::SIGCHLD => {
+                return Err(Failure::silent(exit::of_signal(signal)));
+            }
+            Some(_) => {}
+            None => {
+                tell_at = None;
+                let holder = holder(lock, events);
+                tell_waiting(manner, holder.as_deref());
+            }
+        }
+    }
+}
+
+fn tell_waiting(manner: Manner<'_>, holder: Option<&str>) {
+    let Manner { key, nested, .. } = manner;
+    let holder = holder.map_or_else(String::new, |holder| format!(", which is held by {holder}"));
+    let own = if nested { "; TENURE_KEY says that the command around this one has it" } else { "" };
+    say(&format!("waiting for the lock {key}{holder}{own}"));
+}
+
+fn not_acquired(
+    lock: &Lock,
+    events: &mut Events,
+    error: &AcquireError,
+    manner: Manner<'_>,
+) -> Failure {
+    let Manner { key, busy, .. } = manner;
+    match error {
+        AcquireError::Config(error) => Failure::new(exit::USAGE, failure::chain(error)),
+        AcquireError::TimedOut { holder: last, waited } => {
+            let holder = holder(lock, events).unwrap_or_else(|| last.to_string());
+            let waited = match waited.as_millis() {
+                0..100 => String::new(),
+                _ => format!(" after a wait of {}", seconds(*waited)),
+            };
+            Failure::new(busy, format!("the lock {key} is held by {holder}{waited}"))
+        }
+        error => failure::untold(&format!("cannot tell whether the lock {key} is free"), error),
+    }
+}
+
+/// Who holds the lock now, and for how long already, if anybody does and a server can tell.
+fn holder(lock: &Lock, events: &mut Events) -> Option<String> {
+    described(&events.block_on(lock.inspect()).ok()?)
+}
+
+/// A holder for people: the label, and how long it has held and may hold the lock.
+pub(crate) fn described(inspection: &Inspection) -> Option<String> {
+    let held = inspection.held.as_ref()?;
+    let mut text = held.holder.to_string();
+    if let Some(since) = held_for(&held.holder, inspection.last_number) {
+        text.push_str(&format!(" for {}", seconds(since)));
+    }
+    match held.ttl_left {
+        TtlLeft::Ends(left) => {
+            text.push_str(&format!(" (ends in {} unless renewed)", seconds(left)));
+        }
+        TtlLeft::Never => text.push_str(" (without a TTL: it never ends by itself)"),
+    }
+    Some(text)
+}
+
+/// How long the holder has had the lock: numbers are drawn from the server's clock in
+/// microseconds. Nothing when the clocks are too far apart, or the holder is not ours.
+pub(crate) fn held_for(holder: &Holder, number: Option<FencingToken>) -> Option<Duration> {
+    since_us(number.filter(|_| !holder.is_foreign())?.get())
+}
+
+/// How long the waiter has stood in the queue: tickets are drawn from the server's clock, too.
+pub(crate) fn waiting_for(ticket: Ticket) -> Option<Duration> {
+    since_us(ticket.get())
+}
+
+fn since_us(us: u64) -> Option<Duration> {
+    let then = Duration::from_micros(us);
+    let now = SystemTime::UNIX_EPOCH.elapsed().ok()?;
+    now.checked_sub(then).filter(|span| *span < LONGEST_HOLD)
+}
+
+/// A span for people: two digits behind the point are enough.
+pub(crate) fn seconds(span: Duration) -> String {
+    match span.as_secs() {
+        0..60 => format!("{:.1} s", span.as_secs_f64()),
+        60..7_200 => format!("{} min", span.as_secs() / 60),
+        hours => format!("{} h", hours / 3_600),
+    }
+}
+
+/// A wait shorter than this is not worth a word.
+const NOTICE: Duration = Duration::from_millis(200);
+
+/// A number that is older was not drawn from a clock.
+const LONGEST_HOLD: Duration = Duration::from_secs(365 * 86_400);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_short() {
+        for (ms, text) in [(0, "0.0 s"), (1_234, "1.2 s"), (90_000, "1 min"), (10_800_000, "3 h")] {
+            assert_eq!(seconds(Duration::from_millis(ms)), text);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The command lines of `acquire`, `extend`, `release` and `status`, which are for scripts.
+
+use std::{ffi::OsString, time::Duration};
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use tenure::{Token, Wait};
+
+use super::options;
+use crate::{exit, failure::Failure};
+
+/// What the four have in common.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// The address of the server.
+    pub(crate) server: String,
+    /// The lock's key.
+    pub(crate) key: OsString,
+    /// The key as it is shown.
+    pub(crate) shown: String,
+}
+
+impl Target {
+    fn read(matches: &ArgMatches) -> Result<Self, Failure> {
+        let (key, shown) = options::given_key(matches);
+        Ok(Self { server: options::server(matches)?, key, shown })
+    }
+}
+
+/// `tenure acquire`.
+#[derive(Debug)]
+pub(crate) struct Acquire {
+    pub(crate) target: Target,
+    pub(crate) ttl: Duration,
+    pub(crate) wait: Wait,
+    pub(crate) busy: u8,
+    pub(crate) label: Option<String>,
+    pub(crate) verbose: bool,
+    pub(crate) json: bool,
+}
+
+/// `tenure extend`.
+#[derive(Debug)]
+pub(crate) struct Extend {
+    pub(crate) target: Target,
+    pub(crate) token: Token,
+    pub(crate) ttl: Duration,
+}
+
+/// `tenure release`.
+#[derive(Debug)]
+pub(crate) struct Release {
+    pub(crate) target: Target,
+    /// `None` when none was given, which is refused, but not before the holder is looked up.
+    pub(crate) token: Option<Token>,
+}
+
+/// `tenure status`.
+#[derive(Debug)]
+pub(crate) struct Status {
+    pub(crate) target: Target,
+    pub(crate) json: bool,
+}
+
+impl Acquire {
+    pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
+        let (wait, busy) = options::wait(matches);
+        Ok(Self {
+            target: Target::read(matches)?,
+            ttl: options::needed_ttl(matches),
+            wait,
+            busy,
+            label: matches.get_one("label").cloned(),
+            verbose: matches.get_flag("verbose"),
+            json: matches.get_flag("json"),
+        })
+    }
+}
+
+impl Extend {
+    pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
+        let none = || Failure::new(exit::USAGE, "no token is given").hint(TOKEN);
+        Ok(Self {
+            target: Target::read(matches)?,
+            token: options::given_token(matches)?.ok_or_else(none)?,
+            ttl: options::needed_ttl(matches),
+        })
+    }
+}
+
+impl Release {
+    pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
+        Ok(Self { target: Target::read(matches)?, token: options::given_token(matches)? })
+    }
+}
+
+impl Status {
+    pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
+        Ok(Self { target: Target::read(matches)?, json: matches.get_flag("json") })
+    }
+}
+
+/// Where a token comes from.
+pub(crate) const TOKEN: &str = "give --token T or set TENURE_TOKEN to what acquire has printed";
+
+pub(super) fn acquire() -> Command {
+    described(
+        "acquire",
+        "Waits for the lock, for ever unless told otherwise, acquires it, and prints its token.",
+        "The lock is not renewed: it ends with its TTL unless you extend or release it. A script\n\
+         does so with the token, which alone is printed:\n\n  \
+         token=$(tenure acquire --local --ttl 60 nightly) || exit\n  \
+         trap 'tenure release --local --token \"$token\" nightly' EXIT\n",
+    )
+    .arg(options::ttl(
+        "Has the lock end after this, unless it is extended or released before. It must be given; \
+         the least is 10 ms.",
+    ))
+    .args(options::waiting())
+    .arg(options::label())
+    .arg(json("Prints token, fencing number and TTL as one line of JSON instead."))
+    .arg(options::verbose())
+}
+
+pub(super) fn extend() -> Command {
+    described(
+        "extend",
+        "Has a lock that the token holds end later.",
+        "A lock that is not held any more is not taken again. The TTL is never made shorter.\n",
+    )
+    .arg(options::token())
+    .arg(options::ttl(
+        "Has the lock end this long after now, or when it would have ended anyway if that is \
+         later. It must be given; the least is 10 ms.",
+    ))
+}
+
+pub(super) fn release() -> Command {
+    described(
+        "release",
+        "Releases a lock that the token holds.",
+        "Another's lock is never touched.\n",
+    )
+    .arg(options::token())
+}
+
+pub(super) fn status() -> Command {
+    described(
+        "status",
+        "Says who holds the lock: exit code 0 when somebody does, 1 when nobody does.",
+        "It may have changed by the time it is read: to act on it, acquire the lock instead.\n",
+    )
+    .arg(json(
+        "Prints one line of JSON instead: key, held, holder, foreign (the holder is another \
+         library's), ttl_ms (null for a key without TTL), held_ms, last_fence, \
+         waiting (how many), waiters (the first 100 in order, each with holder and waiting_ms).",
+    ))
+}
+
+fn json(help: &'static str) -> Arg {
+    Arg::new("json").long("json").action(ArgAction::SetTrue).help(help)
+}
+
+fn described(name: &'static str, about: &'static str, notes: &'static str) -> Command {
+    Command::new(name)
+        .about(about)
+        .after_help(format!("{notes}\n{}\n{}", super::DURATIONS, exit::table()))
+        .disable_help_flag(true)
+        .arg(options::help())
+        .args(options::servers())
+        .arg(options::key())
+}

@@ -1,0 +1,72 @@
+//! Command lines, good and bad.
+
+use std::{ffi::OsString, time::Duration};
+
+use tenure::Wait;
+
+use super::*;
+
+fn parsed(words: &[&str]) -> Result<Run, String> {
+    let line = ["tenure", "run", "--server", "memory://"].iter().chain(words);
+    match parse(line.map(OsString::from)) {
+        Ok(Parsed::Run(run)) => Ok(run),
+        Ok(other) => Err(format!("{other:?}")),
+        Err(failure) => Err(failure.message.unwrap_or_default()),
+    }
+}
+
+#[test]
+fn the_command_line_is_well_formed() {
+    tenure().debug_assert();
+}
+
+#[test]
+fn options_end_at_the_key() {
+    for (words, expected) in [
+        (&["k", "c"][..], &["k", "c"][..]),
+        (&["k", "c", "-n", "--ttl", "x"], &["k", "c", "-n", "--ttl", "x"]),
+        (&["k", "--", "c", "--help"], &["k", "c", "--help"]),
+        (&["k", "c", "--", "x"], &["k", "c", "--", "x"]),
+        (&["k", "--", "c", "--", "x"], &["k", "c", "--", "x"]),
+        (&["--", "-k", "c", "-V"], &["-k", "c", "-V"]),
+        (&["k", "-c", "x"], &["k", "-c", "x"]),
+        (&["k", "--no-wait"], &["k", "--no-wait"]),
+    ] {
+        let run = parsed(words).unwrap();
+        let got: Vec<_> = [run.key, run.program].into_iter().chain(run.args).collect();
+        assert_eq!(got, expected, "{words:?}");
+        assert_eq!(run.wait, Wait::Forever, "{words:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_one_line_with_value_and_bound() {
+    for (words, parts) in [
+        (&["--ttl", "0.1", "k", "c"][..], &["0.1", "--ttl", "100ms", "500ms"][..]),
+        (&["--wait", "soon", "k", "c"], &["soon", "--wait", "a number of seconds"]),
+        (&["-n", "-w", "1", "k", "c"], &["--no-wait", "--wait"]),
+        (&["-E", "256", "k", "c"], &["256", "255"]),
+        (&["-E", "-1", "k", "c"], &["-1", "255"]),
+        (&["--local", "k", "c"], &["--local", "--server"]),
+        (&["--kill-after", "20", "k", "c"], &["--kill-after", "20s", "30s", "19698 ms"]),
+        (&["k"], &["CMD"]),
+        (&["--nowait", "k", "c"], &["--nowait"]),
+    ] {
+        let said = parsed(words).unwrap_err();
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        assert!(!said.contains('\n'), "{said}");
+    }
+}
+
+#[test]
+fn the_command_has_a_quarter_of_the_ttl_to_end_unless_told_otherwise() {
+    for (words, ms) in [
+        (&["k", "c"][..], 7_500),
+        (&["--ttl", "500ms", "k", "c"], 125),
+        (&["--ttl", "1h", "k", "c"], 10_000),
+        (&["--ttl", "6", "--kill-after", "1", "k", "c"], 1_000),
+        (&["--ttl", "6", "--kill-after", "3858ms", "k", "c"], 3_858),
+    ] {
+        assert_eq!(parsed(words).unwrap().kill_after, Duration::from_millis(ms), "{words:?}");
+    }
+}

@@ -1,0 +1,134 @@
+//! Everything the tool waits for, through one door.
+
+use std::{
+    collections::VecDeque,
+    future::Future,
+    io::{self, Write},
+    os::unix::net::UnixStream,
+    pin::{Pin, pin},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+    time::Instant,
+};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::{
+    consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2},
+    iterator::{backend::SignalDelivery, exfiltrator::SignalOnly},
+};
+
+use crate::child::is_ignored;
+
+/// Something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A future that was polled wants to be polled again.
+    Woken,
+    /// A signal came for the tool.
+    Signal(i32),
+}
+
+/// What happens, in no particular order.
+///
+/// Blocking calls could not be given up when a signal comes: so futures are polled here, on the
+/// main thread, which sleeps on one socket that signal handlers and wakers write to.
+#[derive(Debug)]
+pub(crate) struct Events {
+    delivery: SignalDelivery<UnixStream, SignalOnly>,
+    came: VecDeque<i32>,
+    door: Arc<Door>,
+    waker: Waker,
+}
+
+impl Events {
+    /// Tells about signals from now on, in place of what they would do to the tool.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub(crate) fn watch() -> io::Result<Self> {
+        let (reader, writer) = UnixStream::pair()?;
+        writer.set_nonblocking(true)?;
+        let door = Arc::new(Door { woken: AtomicBool::new(false), socket: writer.try_clone()? });
+        let wanted = HANDED_ON.into_iter().filter(|signal| !is_ignored(*signal));
+        // Watched even when it was ignored: else the kernel would throw away how the command ended.
+        let wanted = wanted.chain([SIGCHLD]);
+        let delivery = SignalDelivery::with_pipe(reader, writer, SignalOnly, wanted)?;
+        let waker = Waker::from(Arc::clone(&door));
+        Ok(Self { delivery, came: VecDeque::new(), door, waker })
+    }
+
+    /// Tells about one more signal, unless whoever started the tool wants it ignored.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub(crate) fn watch_also(&self, signal: i32) -> io::Result<()> {
+        if is_ignored(signal) { Ok(()) } else { self.delivery.handle().add_signal(signal) }
+    }
+
+    /// The next event; `None` when there is none until then.
+    pub(crate) fn next(&mut self, until: Option<Instant>) -> Option<Event> {
+        loop {
+            self.came.extend(self.delivery.pending());
+            if let Some(signal) = self.came.pop_front() {
+                return Some(Event::Signal(signal));
+            }
+            if self.door.woken.swap(false, Ordering::AcqRel) {
+                return Some(Event::Woken);
+            }
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return None;
+            }
+            let limit = left.and_then(|left| Timespec::try_from(left).ok());
+            let mut sockets = [PollFd::new(self.delivery.get_read(), PollFlags::IN)];
+            // Interrupted by a signal, or over: either way the loop looks again.
+            _ = poll(&mut sockets, limit.as_ref());
+        }
+    }
+
+    /// Polls a future. When it is not ready, an [`Event::Woken`] comes once it may be.
+    pub(crate) fn poll<F: Future>(&self, future: Pin<&mut F>) -> Option<F::Output> {
+        match future.poll(&mut Context::from_waker(&self.waker)) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        }
+    }
+
+    /// Blocks until a future is ready; signals that come meanwhile change nothing any more.
+    pub(crate) fn block_on<F: Future>(&mut self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        loop {
+            if let Some(output) = self.poll(future.as_mut()) {
+                return output;
+            }
+            _ = self.next(None);
+        }
+    }
+}
+
+/// The signals that end a wait for the lock, and that are handed on to the command.
+const HANDED_ON: [i32; 6] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
+
+#[derive(Debug)]
+struct Door {
+    woken: AtomicBool,
+    socket: UnixStream,
+}
+
+impl Wake for Door {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.woken.swap(true, Ordering::AcqRel) {
+            // A full socket wakes the reader all the same.
+            _ = (&self.socket).write(&[0]);
+        }
+    }
+}

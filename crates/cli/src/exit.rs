@@ -1,0 +1,62 @@
+//! The exit codes of the tool's own. Everything else is the command's.
+
+/// The answer is no: the lock is free, or the token does not hold it.
+pub(crate) const NO: u8 = 1;
+
+/// What was asked for cannot be done as it stands: no server, a bad duration, a bad key.
+pub(crate) const USAGE: u8 = 64;
+
+/// Whether the lock is free cannot be told: the server is unreachable, or refused.
+pub(crate) const CANNOT_TELL: u8 = 69;
+
+/// The lease was lost while the command ran, whatever the command itself said.
+pub(crate) const LOST: u8 = 70;
+
+/// Another holds the lock.
+pub(crate) const BUSY: u8 = 75;
+
+/// The command is there and cannot be executed.
+pub(crate) const NOT_EXECUTABLE: u8 = 126;
+
+/// The command is not there.
+pub(crate) const NOT_FOUND: u8 = 127;
+
+/// The code for an end by a signal, of the command or of the tool's own wait.
+pub(crate) fn of_signal(signal: i32) -> u8 {
+    u8::try_from(signal).map_or(u8::MAX, |signal| signal.saturating_add(128))
+}
+
+/// The table that the help, the manual and the README share.
+const TABLE: [(u8, &str); 7] = [
+    (NO, "status: the lock is free; extend, release: nobody holds it any more"),
+    (USAGE, "bad usage: nothing was acquired and nothing changed"),
+    (CANNOT_TELL, "no server could tell: unreachable, or it refuses"),
+    (LOST, "run: the lease was lost, or --max-hold was over, whatever CMD said"),
+    (BUSY, "another holds the lock: run, acquire (or as -E says), extend, release"),
+    (NOT_EXECUTABLE, "run: CMD cannot be executed"),
+    (NOT_FOUND, "run: CMD is not found"),
+];
+
+/// The codes as `--help` shows them.
+pub(crate) fn table() -> String {
+    let mut text = String::from(
+        "Exit codes:\n  \
+         run gives CMD's own code, or 128 + N when signal N ended CMD or the wait for the lock.\n  \
+         Otherwise 0 is done, or for status held, and:\n",
+    );
+    for (code, meaning) in TABLE {
+        text.push_str(&format!("  {code:<3} {meaning}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_are_told_as_shells_tell_them() {
+        assert_eq!((of_signal(9), of_signal(11), of_signal(15)), (137, 139, 143));
+        assert_eq!((of_signal(-1), of_signal(200)), (u8::MAX, u8::MAX));
+    }
+}

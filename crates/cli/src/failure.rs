@@ -1,0 +1,151 @@
+//! The one line that says what failed, on which server, why, and what to try.
+
+use std::{error::Error, process::ExitCode};
+
+use tenure::{NodeError, NodeErrorKind};
+
+/// Why the tool ends by a code of its own, and what it says about it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// The exit code; see [`crate::exit`].
+    pub(crate) code: u8,
+    /// What is said; `None` when the code says it all.
+    pub(crate) message: Option<String>,
+}
+
+impl Failure {
+    /// A failure that is said.
+    pub(crate) fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { code, message: Some(message.into()) }
+    }
+
+    /// A failure that whoever caused it knows of.
+    pub(crate) fn silent(code: u8) -> Self {
+        Self { code, message: None }
+    }
+
+    /// Adds what to try.
+    pub(crate) fn hint(mut self, hint: &str) -> Self {
+        if let Some(message) = &mut self.message {
+            message.push_str("; ");
+            message.push_str(hint);
+        }
+        self
+    }
+
+    /// Says it on standard error, and gives the exit code.
+    pub(crate) fn tell(&self) -> ExitCode {
+        if let Some(message) = &self.message {
+            say(message);
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+/// Says something on standard error, as one line.
+pub(crate) fn say(message: &str) {
+    use std::io::Write as _;
+    // One write, so that lines of several tools on one terminal do not mix; and a closed standard
+    // error is no reason to leave a lock behind.
+    let line = format!("tenure: {}\n", one_line(message));
+    _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// An error and what is behind it.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let words = error.to_string();
+        // Some errors repeat what is behind them.
+        if !text.ends_with(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        source = error.source();
+    }
+    text
+}
+
+/// A failure because a server did not do its part; `what` is what cannot be done.
+pub(crate) fn untold(what: &str, error: &(dyn Error + 'static)) -> Failure {
+    let node = nodes_error(error);
+    // What a server says names the server; what stands above it says what `what` says.
+    let why = node.map_or_else(|| chain(error), |node| chain(node));
+    let failure = Failure::new(crate::exit::CANNOT_TELL, format!("{what}: {why}"));
+    match node.map(NodeError::kind).and_then(remedy) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn nodes_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a NodeError> {
+    let mut error = Some(error);
+    while let Some(one) = error {
+        if let Some(node) = one.downcast_ref() {
+            return Some(node);
+        }
+        error = one.source();
+    }
+    None
+}
+
+/// What to try when a server is in this kind of trouble.
+fn remedy(kind: NodeErrorKind) -> Option<&'static str> {
+    use NodeErrorKind as Kind;
+    Some(match kind {
+        Kind::Unreachable => "is it up, and is the address right?",
+        Kind::TimedOut | Kind::Disconnected => "try again, or look at the server's load and log",
+        Kind::Denied => "put user and password into the address, or use ?password_file=/path",
+        Kind::NoPermission => "the README lists what a user must be allowed",
+        Kind::ReadOnly => "name the primary instead",
+        Kind::Loading | Kind::Busy | Kind::Down => "try again later, or give it time with --wait",
+        Kind::OutOfMemory => "give it more room, and noeviction as its policy",
+        Kind::CannotSave => "look at the server's disk and log",
+        Kind::NoReplicas => "look at its replicas, and at min-replicas-to-write",
+        Kind::WrongNode => "this version does not follow a cluster: name a single server",
+        Kind::UnknownCommand | Kind::Protocol => "is it Redis 6 or later, or Valkey?",
+        Kind::FenceUnusable => "look at that key, and delete it if it is nobody's",
+        Kind::UnfitStore => "name another file with --server file:///path",
+        _ => return None,
+    })
+}
+
+/// A key as it is shown: in quotes, with the bytes that are no text escaped.
+pub(crate) fn quoted(key: &[u8]) -> String {
+    match std::str::from_utf8(key) {
+        Ok(text) => format!("{text:?}"),
+        Err(_) => format!("\"{}\"", key.escape_ascii()),
+    }
+}
+
+/// Others' words may hold line ends, or what makes a terminal do something.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for letter in text.trim_end().chars() {
+        if letter.is_control() {
+            line.extend(letter.escape_default());
+        } else {
+            line.push(letter);
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_stays_a_line() {
+        assert_eq!(one_line("a\nb\u{1b}[2Jc\n"), "a\\nb\\u{1b}[2Jc");
+        assert_eq!(quoted("sku \"1\"".as_bytes()), "\"sku \\\"1\\\"\"");
+        assert_eq!(quoted(b"a\xff"), "\"a\\xff\"");
+    }
+
+    #[test]
+    fn every_cause_is_told() {
+        let error = tenure::Client::connect("nowhere").map(drop).unwrap_err();
+        assert!(chain(&error).starts_with("bad server address: "));
+    }
+}

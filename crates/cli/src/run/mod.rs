@@ -1,0 +1,158 @@
+//! `tenure run`: a command under a lock.
+
+mod report;
+mod watch;
+
+use std::{ffi::OsStr, time::Instant};
+
+use signal_hook::consts::{SIGCONT, SIGINT, SIGTSTP};
+use tenure::{Client, LockGuard, LossReason, ReleaseError};
+
+use self::{
+    report::Record,
+    watch::{Ended, Watch},
+};
+pub(crate) use self::{report::Target, watch::RESERVE};
+use crate::{
+    acquire::{self, Manner, seconds},
+    args::Run,
+    child::{Child, End, Terminal, interrupt_this_group},
+    events::Events,
+    exit,
+    failure::{self, Failure, say},
+};
+
+/// Waits for the lock, runs the command, releases the lock; returns the command's exit code.
+///
+/// # Errors
+///
+/// A [`Failure`] when the tool has to say something else than the command.
+pub(crate) fn run(wanted: &Run) -> Result<u8, Failure> {
+    let report = wanted.report.as_ref().map(Target::open).transpose()?;
+    let mut record = Record::new(wanted.key.as_encoded_bytes());
+    let result = recorded(wanted, &mut record);
+    let code = result.as_ref().map_or_else(|failure| failure.code, |code| *code);
+    if let Some(report) = report {
+        report.write(&record, code);
+    }
+    if record.interrupts_all {
+        interrupt_this_group();
+    }
+    result
+}
+
+fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
+    let began = Instant::now();
+    let cannot_watch =
+        |error| Failure::new(exit::CANNOT_TELL, format!("cannot watch for signals: {error}"));
+    let mut events = Events::watch().map_err(cannot_watch)?;
+    let key = failure::quoted(wanted.key.as_encoded_bytes());
+    let client = Client::connect(&wanted.server)
+        .map_err(|error| Failure::new(exit::USAGE, failure::chain(&error)))?;
+    let mut lock = client.lock(wanted.key.as_encoded_bytes()).ttl(wanted.ttl).wait(wanted.wait);
+    if let Some(label) = &wanted.label {
+        lock = lock.label(label);
+    }
+    if let Some(longest) = wanted.max_hold {
+        lock = lock.max_hold(longest);
+    }
+    let nested = acquire::is_nested(&wanted.key);
+    let manner = Manner { key: &key, busy: wanted.busy, verbose: wanted.verbose, nested };
+    let acquired = acquire::acquire(&lock, &mut events, manner);
+    record.waited(began.elapsed());
+    let guard = acquired.map_err(|failure| record.not_acquired(failure, wanted.busy))?;
+    record.acquired(&guard);
+    if wanted.verbose {
+        let number = guard.fencing_token();
+        let waited = seconds(began.elapsed());
+        say(&format!("acquired the lock {key} after {waited}, number {number}"));
+    }
+    for signal in [SIGTSTP, SIGCONT] {
+        events.watch_also(signal).map_err(cannot_watch)?;
+    }
+    let terminal = Terminal::of_this_process();
+    let started = start(wanted, &guard, terminal.as_ref());
+    let ended = match started {
+        Ok(child) => {
+            let watch = Watch::new(child, &guard, terminal.as_ref(), wanted.kill_after);
+            watch.until_ended(&mut events)
+        }
+        Err(failure) => {
+            drop(terminal);
+            release(guard, &mut events, &key, record)?;
+            return Err(failure);
+        }
+    };
+    let by = |signal| ended.end == End::Signal(signal);
+    let by_signal = matches!(ended.end, End::Signal(_));
+    let had_terminal =
+        terminal.as_ref().is_some_and(|terminal| terminal.take_back_from_ended(by_signal));
+    // Ctrl-C reached the command alone. Without tenure it would have reached the whole group: the
+    // script that the tool is part of, and the loop of a shell, are meant to end as well.
+    record.interrupts_all = had_terminal && by(SIGINT);
+    record.ended(&ended);
+    let Ended { end, lost: reason } = ended;
+    if let Some(reason) = reason {
+        // The release of a lost lock is nothing to wait for; the client's end sees to it.
+        return Err(lost(&key, &reason));
+    }
+    if release(guard, &mut events, &key, record)? {
+        // Nothing is left to be written: what the last handle's drop waits for would be nothing,
+        // and the end of the process ends the engine as well.
+        std::mem::forget((lock, client));
+    }
+    if wanted.verbose {
+        say(&format!("released the lock {key} after {}", seconds(record.held())));
+    }
+    Ok(end.code())
+}
+
+fn start(wanted: &Run, guard: &LockGuard, terminal: Option<&Terminal>) -> Result<Child, Failure> {
+    let number = guard.fencing_token().to_string();
+    let ttl_ms = wanted.ttl.as_millis().to_string();
+    let variables = [
+        ("TENURE_KEY", wanted.key.as_os_str()),
+        ("TENURE_TOKEN", OsStr::new(guard.token().as_str())),
+        ("TENURE_FENCE", OsStr::new(&number)),
+        ("TENURE_TTL_MS", OsStr::new(&ttl_ms)),
+    ];
+    Child::start(&wanted.program, &wanted.args, &variables, terminal)
+}
+
+fn lost(key: &str, reason: &LossReason) -> Failure {
+    let what = format!("lost the lock {key} while the command ran: {reason}");
+    let failure = Failure::new(exit::LOST, what);
+    match reason {
+        LossReason::Expired => failure.hint("a longer --ttl outlasts longer outages"),
+        LossReason::MaxHold => failure.hint("--max-hold is the bound, if the work needs longer"),
+        _ => failure.hint("another may have worked at the same time: see TENURE_FENCE in --help"),
+    }
+}
+
+/// Releases the lock of a command that has ended; says whether that is confirmed.
+///
+/// # Errors
+///
+/// A [`Failure`] when the lock turns out to have been lost before the command ended.
+fn release(
+    guard: LockGuard,
+    events: &mut Events,
+    key: &str,
+    record: &mut Record,
+) -> Result<bool, Failure> {
+    match events.block_on(guard.release()) {
+        Ok(()) => Ok(true),
+        Err(ReleaseError::NotHeld(reason)) => {
+            record.lost(&reason);
+            Err(lost(key, &reason))
+        }
+        // The command was done in time, so its code stands; the key ends with its TTL at worst.
+        Err(error) => {
+            let what = format!("the release of {key} is not confirmed, it ends with its TTL");
+            if let Some(message) = failure::untold(&what, &error).message {
+                say(&message);
+            }
+            Ok(false)
+        }
+    }
+}

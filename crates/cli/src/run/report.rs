@@ -1,0 +1,179 @@
+//! `--report`: what became of a run, for programs.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::Write as _,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use tenure::{LockGuard, LossReason};
+
+use super::watch::Ended;
+use crate::{
+    child::{End, inherited},
+    exit,
+    failure::{Failure, quoted, say},
+    json::Object,
+};
+
+/// Where the report goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A file, made anew.
+    File(PathBuf),
+    /// A descriptor that whoever started the tool has opened.
+    Descriptor(i32),
+}
+
+impl Target {
+    /// Reads the option: a number is a descriptor, anything else a file.
+    pub(crate) fn read(text: &OsStr) -> Self {
+        match text.to_str().and_then(|text| text.parse().ok()) {
+            Some(number) => Self::Descriptor(number),
+            None => Self::File(OsString::from(text).into()),
+        }
+    }
+
+    /// Opens it before anything else is done: a report that cannot be had is found out now.
+    ///
+    /// # Errors
+    ///
+    /// A [`Failure`] that names it.
+    pub(super) fn open(&self) -> Result<Report, Failure> {
+        let (file, name) = match self {
+            Self::File(path) => (File::create(path), quoted(path.as_os_str().as_encoded_bytes())),
+            Self::Descriptor(number) => (inherited(*number), number.to_string()),
+        };
+        let bad = |error| {
+            let what = format!("cannot write a report to {name}: {error}");
+            Failure::new(exit::USAGE, what).hint("--report takes a file, or an open descriptor")
+        };
+        file.map(Report).map_err(bad)
+    }
+}
+
+/// A place for one line.
+#[derive(Debug)]
+pub(super) struct Report(File);
+
+impl Report {
+    pub(super) fn write(mut self, record: &Record, code: u8) {
+        if let Err(error) = self.0.write_all(record.line(code).as_bytes()) {
+            // The command has run: its code must not be hidden by this.
+            say(&format!("cannot write the report: {error}"));
+        }
+    }
+}
+
+/// What is known of a run so far.
+#[derive(Debug)]
+pub(super) struct Record {
+    key: String,
+    outcome: &'static str,
+    waited: Duration,
+    acquired_at: Option<Instant>,
+    held: Option<Duration>,
+    fence: Option<u64>,
+    end: Option<End>,
+    lost: Option<LossReason>,
+    /// Ctrl-C has ended the command, and is to end whatever the tool is part of.
+    pub(super) interrupts_all: bool,
+}
+
+impl Record {
+    pub(super) fn new(key: &[u8]) -> Self {
+        Self {
+            key: String::from_utf8_lossy(key).into_owned(),
+            outcome: "usage",
+            waited: Duration::ZERO,
+            acquired_at: None,
+            held: None,
+            fence: None,
+            end: None,
+            lost: None,
+            interrupts_all: false,
+        }
+    }
+
+    pub(super) fn waited(&mut self, waited: Duration) {
+        self.waited = waited;
+    }
+
+    /// Another held it, nobody could tell, or a signal came: in any case not acquired.
+    pub(super) fn not_acquired(&mut self, failure: Failure, busy: u8) -> Failure {
+        self.outcome = match (failure.code, &failure.message) {
+            (_, None) => "interrupted",
+            (exit::USAGE, _) if busy != exit::USAGE => "usage",
+            (exit::CANNOT_TELL, _) if busy != exit::CANNOT_TELL => "unreachable",
+            _ => "busy",
+        };
+        failure
+    }
+
+    pub(super) fn acquired(&mut self, guard: &LockGuard) {
+        self.acquired_at = Some(Instant::now());
+        self.fence = Some(guard.fencing_token().get());
+        self.outcome = "not_started";
+    }
+
+    pub(super) fn ended(&mut self, ended: &Ended) {
+        self.outcome = "ended";
+        self.end = Some(ended.end);
+        self.held = Some(self.held());
+        if let Some(reason) = &ended.lost {
+            self.lost(reason);
+        }
+    }
+
+    pub(super) fn lost(&mut self, reason: &LossReason) {
+        self.outcome = "lost";
+        self.lost = Some(reason.clone());
+    }
+
+    /// How long the lock was held while the command ran, up to now if it still does.
+    pub(super) fn held(&self) -> Duration {
+        let so_far = || self.acquired_at.map(|at| at.elapsed());
+        self.held.or_else(so_far).unwrap_or_default()
+    }
+
+    fn line(&self, code: u8) -> String {
+        let (status, signal) = match self.end {
+            Some(End::Status(status)) => (Some(u64::from(status)), None),
+            Some(End::Signal(signal)) => (None, Some(u64::from(signal.unsigned_abs()))),
+            None => (None, None),
+        };
+        let holder = match &self.lost {
+            Some(LossReason::Taken { holder }) => Some(holder.to_string()),
+            _ => None,
+        };
+        Object::new()
+            .text("key", Some(&self.key))
+            .text("outcome", Some(self.outcome))
+            .number("exit_code", Some(code))
+            .number("waited_ms", Some(milliseconds(self.waited)))
+            .number("held_ms", self.acquired_at.map(|_| milliseconds(self.held())))
+            .number("fence", self.fence)
+            .number("child_status", status)
+            .number("child_signal", signal)
+            .text("lost", self.lost.as_ref().map(word))
+            .text("taken_by", holder.as_deref())
+            .line()
+    }
+}
+
+/// A loss in one word.
+fn word(reason: &LossReason) -> &'static str {
+    match reason {
+        LossReason::Expired => "expired",
+        LossReason::Gone => "gone",
+        LossReason::Taken { .. } => "taken",
+        LossReason::MaxHold => "max_hold",
+        _ => "stopped",
+    }
+}
+
+fn milliseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

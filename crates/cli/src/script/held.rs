@@ -1,0 +1,86 @@
+//! `tenure extend` and `tenure release`: what the holder of a token may do.
+
+use tenure::{
+    ReleaseError,
+    blocking::{Lock, Renewal},
+};
+
+use super::blocking_lock;
+use crate::{
+    acquire::described,
+    args::{Extend, Release, TOKEN},
+    exit,
+    failure::{Failure, chain, untold},
+};
+
+/// Has the lock end later.
+///
+/// # Errors
+///
+/// A [`Failure`] that tells "not held" from "held by another" from "cannot tell".
+pub(crate) fn extend(wanted: &Extend) -> Result<u8, Failure> {
+    let key = &wanted.target.shown;
+    let lock = blocking_lock(&wanted.target)?.ttl(wanted.ttl).renewal(Renewal::Manual);
+    let what = format!("cannot tell whether the lock {key} is extended");
+    match lock.resume(wanted.token.clone()) {
+        Ok(Some(guard)) => {
+            // The resumption has raised the TTL: that was all.
+            drop(guard.detach());
+            Ok(0)
+        }
+        Ok(None) => Err(not_ours(&lock, "extended", key)),
+        Err(tenure::AcquireError::Config(error)) => Err(Failure::new(exit::USAGE, chain(&error))),
+        Err(error) => Err(untold(&what, &error)),
+    }
+}
+
+/// Gives the lock back.
+///
+/// # Errors
+///
+/// As [`extend`].
+pub(crate) fn release(wanted: &Release) -> Result<u8, Failure> {
+    let key = &wanted.target.shown;
+    let lock = blocking_lock(&wanted.target)?;
+    let Some(token) = &wanted.token else {
+        let holder = match lock.inspect() {
+            Ok(inspection) => described(&inspection)
+                .map_or_else(|| "nobody holds it".to_owned(), |holder| format!("held by {holder}")),
+            Err(_) => "who holds it cannot be told".to_owned(),
+        };
+        let what = format!("the lock {key} is not released without its token; {holder}");
+        return Err(Failure::new(exit::USAGE, what).hint(TOKEN));
+    };
+    match lock.release(token) {
+        Ok(()) => Ok(0),
+        Err(ReleaseError::NotHeld(tenure::LossReason::Taken { holder })) => {
+            Err(others("released", key, &holder.to_string()))
+        }
+        Err(ReleaseError::NotHeld(_)) => Err(nobodys("released", key)),
+        Err(ReleaseError::Config(error)) => Err(Failure::new(exit::USAGE, chain(&error))),
+        Err(error) => {
+            Err(untold(&format!("cannot tell whether the lock {key} is released"), &error))
+        }
+    }
+}
+
+/// The token does not hold the lock: does another?
+fn not_ours(lock: &Lock, what: &str, key: &str) -> Failure {
+    match lock.inspect() {
+        Ok(inspection) => described(&inspection)
+            .map_or_else(|| nobodys(what, key), |holder| others(what, key, &holder)),
+        Err(error) => {
+            untold(&format!("the lock {key} is not {what}: who holds it is unknown"), &error)
+        }
+    }
+}
+
+fn others(what: &str, key: &str, holder: &str) -> Failure {
+    let what = format!("the lock {key} is not {what}: it is held by another, {holder}");
+    Failure::new(exit::BUSY, what).hint("what was done after it ended may have overlapped theirs")
+}
+
+fn nobodys(what: &str, key: &str) -> Failure {
+    let what = format!("the lock {key} is not {what}: it is not held any more");
+    Failure::new(exit::NO, what).hint("it ended with its TTL, or was released before")
+}

@@ -1,0 +1,46 @@
+//! `acquire`, `extend`, `release` and `status`: locks for shell scripts.
+
+mod acquire;
+mod held;
+mod status;
+
+use std::io::{self, Write as _};
+
+use tenure::{Lock, blocking};
+
+pub(crate) use self::{
+    acquire::acquire,
+    held::{extend, release},
+    status::status,
+};
+use crate::{
+    args::Target,
+    exit,
+    failure::{Failure, chain},
+};
+
+/// The lock that is meant. Nothing is sent yet.
+fn lock(target: &Target) -> Result<(tenure::Client, Lock), Failure> {
+    let client = tenure::Client::connect(&target.server)
+        .map_err(|error| Failure::new(exit::USAGE, chain(&error)))?;
+    let lock = client.lock(target.key.as_encoded_bytes());
+    Ok((client, lock))
+}
+
+/// The same for calls that nothing interrupts.
+fn blocking_lock(target: &Target) -> Result<blocking::Lock, Failure> {
+    let client = blocking::Client::connect(&target.server)
+        .map_err(|error| Failure::new(exit::USAGE, chain(&error)))?;
+    Ok(client.lock(target.key.as_encoded_bytes()))
+}
+
+/// Prints a line on standard output.
+///
+/// # Errors
+///
+/// Those of the system: nobody may be there to read it.
+fn print(line: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(line.as_bytes())?;
+    output.flush()
+}

@@ -1,0 +1,125 @@
+//! Exit codes: the command's own, and the tool's.
+
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
+
+use tenure_testkit::{Answer, FakeServer, Server, ServerKind, TempDir};
+
+use crate::tool::{Tenure, is_free, key, shared};
+
+#[test]
+fn o17_the_commands_own_code_is_passed_on() {
+    for code in [0, 1, 7, 75, 126, 255] {
+        let key = key();
+        let run = Tenure::new().server(shared()).args([&key]).sh(&format!("exit {code}"));
+        run.run().code(code).silent();
+        assert!(is_free(shared(), &key), "after {code}");
+    }
+}
+
+#[test]
+fn o17_a_command_that_died_by_a_signal_is_told_as_shells_tell_it() {
+    for (signal, code) in [("TERM", 143), ("KILL", 137), ("SEGV", 139)] {
+        let key = key();
+        let run = Tenure::new().server(shared()).args([&key]).sh(&format!("kill -{signal} $$"));
+        run.run().code(code).silent();
+        assert!(is_free(shared(), &key), "after {signal}");
+    }
+}
+
+#[test]
+fn o18_a_busy_lock_is_75_or_what_was_asked_for_and_names_the_holder_and_since_when() {
+    let key = key();
+    let holder = Tenure::new().server(shared()).args(["--label", "night shift", &key]);
+    let holder = holder.args(["sleep", "60"]).start().until_held(&key);
+    for (options, code) in [
+        (&["-n"][..], 75),
+        (&["--no-wait"], 75),
+        (&["--wait", "0"], 75),
+        (&["-w", "0.3"], 75),
+        (&["-n", "-E", "9"], 9),
+        (&["-n", "-E", "0"], 0),
+    ] {
+        let run = Tenure::new().server(shared()).args(options).args([&key]).sh("echo ran");
+        run.run().code(code).stdout("").says(&[&key, "held by night shift for ", " s (ends in "]);
+    }
+    holder.signal(rustix::process::Signal::TERM);
+    holder.wait().code(143);
+}
+
+#[test]
+fn o19_a_command_that_cannot_be_run_leaves_the_lock_free_at_once() {
+    let dir = TempDir::new();
+    let file = dir.path().join("file");
+    fs::write(&file, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    for (program, code) in [
+        ("/nonexistent/program", 127),
+        ("no-such-program-anywhere", 127),
+        (file.to_str().unwrap(), 126),
+        ("/etc/passwd", 126),
+        ("/", 126),
+    ] {
+        let key = key();
+        let ran = Tenure::new().server(shared()).args([&key, program]).run();
+        ran.code(code).says(&["cannot run", program, "(os error "]);
+        assert!(is_free(shared(), &key), "{program}");
+    }
+}
+
+#[test]
+fn o20_a_server_that_cannot_be_reached_is_69_and_told_with_its_cause() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let url = format!("redis://user:hunter2@127.0.0.1:{port}");
+    let ran = Tenure::new().url(&url).args(["k"]).sh("echo ran").run();
+    let said = format!(
+        "tenure: cannot tell whether the lock \"k\" is free: the server 127.0.0.1:{port} cannot \
+         be reached: Connection refused (os error 111); is it up, and is the address right?\n"
+    );
+    assert_eq!(ran.code(69).stdout("").stderr, said);
+    let ran = Tenure::new().url(&url).args(["--wait", "300ms", "k"]).sh("echo ran").run();
+    assert_eq!(ran.code(69).stdout("").stderr, said);
+}
+
+#[test]
+fn o20_a_server_that_wants_a_password_is_69_and_no_password_is_repeated() {
+    let server = Server::builder(ServerKind::Redis70).password("hunter2").start();
+    let path = server.socket().unwrap().display().to_string();
+    for login in ["", "u:hunter3@", ":hunter3@"] {
+        let url = format!("redis+unix://{login}{path}");
+        let ran = Tenure::new().env("TENURE_SERVERS", &url).args(["k"]).sh("echo ran").run();
+        let ran = ran.code(69).stdout("").says(&["cannot tell", &path, "password_file"]);
+        assert!(!ran.stderr.contains("hunter"), "{ran:?}");
+    }
+    let url = format!("redis+unix://:hunter2@{path}");
+    Tenure::new().url(&url).args(["k"]).sh("echo ran").run().code(0).stdout("ran\n");
+}
+
+#[test]
+fn o20_a_server_that_refuses_writes_is_69_and_never_busy() {
+    let full = Server::builder(ServerKind::Redis70).start();
+    full.cmd(&["SET", "ballast", "x"]);
+    full.cmd(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    full.cmd(&["CONFIG", "SET", "maxmemory", "1"]);
+    let replica = Server::builder(ServerKind::Redis70).start();
+    // Nobody is there: it waits for its primary, read-only.
+    replica.cmd(&["REPLICAOF", "127.0.0.1", "1"]);
+    let loading = FakeServer::unix(|_| {
+        |command| {
+            let busy = "-LOADING Redis is loading the dataset in memory\r\n";
+            Answer::to_handshake(&command).unwrap_or_else(|| busy.into())
+        }
+    });
+    for (url, parts) in [
+        (full.url(), ["is full", "OOM"]),
+        (replica.url(), ["read-only replica", "name the primary"]),
+        (loading.url(), ["still loading", "--wait"]),
+    ] {
+        for options in [&[][..], &["-n"], &["--wait", "200ms"]] {
+            let run = Tenure::new().url(&url).args(options).args(["k"]).sh("echo ran");
+            run.run().code(69).stdout("").says(&["cannot tell whether the lock \"k\" is free"]);
+        }
+        Tenure::new().url(&url).args(["k"]).sh("echo ran").run().code(69).says(&parts);
+    }
+}

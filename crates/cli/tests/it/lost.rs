@@ -1,0 +1,132 @@
+//! A lease that is lost while the command runs.
+
+use std::{fs, time::Instant};
+
+use rustix::process::Signal;
+use tenure_testkit::{Server, ServerKind, TempDir, eventually};
+
+use crate::tool::{PATIENCE, Tenure, is_free, is_running, key, pid_in, shared};
+
+/// A command that says when it is told to end, and then ends as if all were well. What its shell
+/// says about the end of `sleep`, which is told as well, is not of interest.
+const OBEDIENT: &str =
+    "exec 2>/dev/null; trap 'echo told; exit 0' TERM; while :; do sleep 0.02; done";
+
+#[test]
+fn o05_a_deleted_key_ends_the_command_and_is_not_set_again() {
+    let key = key();
+    let mut monitor = shared().monitor();
+    let run = Tenure::new().server(shared()).args(["--ttl", "1", &key]).sh(OBEDIENT);
+    let running = run.start().until_held(&key);
+    shared().cmd(&["DEL", &key]);
+    running.wait().code(70).stdout("told\n").says(&["lost the lock", &key, "gone"]);
+    assert!(is_free(shared(), &key));
+    let grants = monitor.so_far();
+    let grants = grants.iter().filter(|line| line.contains("lua") && line.contains("\"SET\""));
+    let ours = grants.filter(|line| line.contains(&format!("\"{key}\""))).count();
+    assert_eq!(ours, 1, "it was granted once");
+}
+
+#[test]
+fn another_holder_is_named_and_left_alone() {
+    let key = key();
+    let run = Tenure::new().server(shared()).args(["--ttl", "1", &key]).sh(OBEDIENT);
+    let running = run.start().until_held(&key);
+    shared().cmd(&["SET", &key, "somebody", "PX", "60000"]);
+    running.wait().code(70).stdout("told\n").says(&["lost the lock", &key, "somebody"]);
+    assert!(!is_free(shared(), &key));
+}
+
+#[test]
+fn a_command_that_ends_by_itself_after_the_loss_is_70_too() {
+    let key = key();
+    let socket = shared().socket().unwrap().display().to_string();
+    let script = format!("redis-cli -s {socket} DEL {key}");
+    let run = Tenure::new().server(shared()).args([&key]).sh(&script);
+    run.run().code(70).stdout("1\n").says(&["lost the lock", &key, "gone"]);
+}
+
+#[test]
+fn o13_everything_in_the_group_ends_before_the_tool_does() {
+    let dir = TempDir::new();
+    let (polite, stubborn) = (dir.path().join("polite"), dir.path().join("stubborn"));
+    // A shell that waits, a child of it that TERM ends, and one that only KILL ends.
+    let script = format!(
+        "sleep 300 & echo $! > {}; (trap '' TERM; exec sleep 300) & echo $! > {}; sleep 300; true",
+        polite.display(),
+        stubborn.display()
+    );
+    let key = key();
+    let run = Tenure::new().server(shared()).args(["--ttl", "1", &key]).sh(&script).start();
+    let left = [pid_in(&polite), pid_in(&stubborn)];
+    eventually(PATIENCE, "the last of them sleeps", || {
+        let line = fs::read(format!("/proc/{}/cmdline", left[1].as_raw_nonzero()));
+        line.is_ok_and(|line| line.starts_with(b"sleep"))
+    });
+    shared().cmd(&["DEL", &key]);
+    run.wait().code(70).says(&["lost the lock", &key, "gone"]);
+    assert!(!left.iter().any(|pid| is_running(*pid)), "something of the group goes on");
+}
+
+#[test]
+fn o12_the_longest_hold_ends_the_command_and_frees_the_lock() {
+    let key = key();
+    let run = Tenure::new().server(shared()).args(["--max-hold", "500ms", &key]).sh(OBEDIENT);
+    run.run().code(70).stdout("told\n").says(&[
+        "lost the lock",
+        &key,
+        "longest time",
+        "--max-hold",
+    ]);
+    eventually(PATIENCE, "the lock is free again", || is_free(shared(), &key));
+}
+
+#[test]
+fn o16_the_time_to_end_must_fit_into_the_ttl() {
+    let mut monitor = shared().monitor();
+    let key = key();
+    for (ttl, kill_after) in [("6", "3.9"), ("1", "1"), ("500ms", "300ms")] {
+        let options = ["--ttl", ttl, "--kill-after", kill_after, &key];
+        let ran = Tenure::new().server(shared()).args(options).sh("echo ran").run();
+        ran.code(64).stdout("").says(&["--kill-after is ", "at most", "longer --ttl"]);
+    }
+    let seen = monitor.so_far();
+    assert!(!seen.iter().any(|line| line.contains(&key)), "{seen:?}");
+    let options = ["--ttl", "6", "--kill-after", "3.8", &key];
+    Tenure::new().server(shared()).args(options).sh("echo ran").run().code(0).stdout("ran\n");
+}
+
+#[test]
+fn o16_a_command_that_does_not_listen_is_killed_after_the_time_it_was_given() {
+    let server = Server::start(ServerKind::Redis70);
+    let dir = TempDir::new();
+    let ready = dir.path().join("ready");
+    let script =
+        format!("trap '' TERM; echo $$ > {}; while :; do sleep 0.02; done", ready.display());
+    let options = ["--ttl", "3", "--kill-after", "500ms", "k"];
+    let running = Tenure::new().server(&server).args(options).sh(&script).start();
+    let child = pid_in(&ready);
+    let frozen = server.freeze_process();
+    // No renewal can have succeeded after this.
+    let last = Instant::now();
+    eventually(PATIENCE, "the command is killed", || !is_running(child));
+    let took = last.elapsed();
+    assert!(took.as_millis() < 3_000, "killed {took:?} after the last good renewal, or later");
+    running.wait().code(70).says(&["lost the lock", "ran out"]);
+    frozen.thaw();
+}
+
+#[test]
+fn o30_a_killed_tool_takes_the_command_along_and_leaves_the_lock_to_its_ttl() {
+    let key = key();
+    let dir = TempDir::new();
+    let ready = dir.path().join("ready");
+    let script = format!("echo $$ > {}; exec sleep 300", ready.display());
+    let running = Tenure::new().server(shared()).args(["--ttl", "1", &key]).sh(&script).start();
+    let child = pid_in(&ready);
+    running.signal(Signal::KILL);
+    assert!(running.wait().code.is_none());
+    eventually(PATIENCE, "the command has died with the tool", || !is_running(child));
+    let next = Tenure::new().server(shared()).args(["--wait", "20s", &key]).sh("echo next").run();
+    next.code(0).stdout("next\n").silent();
+}

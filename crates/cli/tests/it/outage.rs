@@ -1,0 +1,52 @@
+//! A server that cannot be reached for longer than a lease.
+
+use std::{fs, thread};
+
+use tenure_testkit::{Proxy, Server, ServerKind, TempDir, Value, eventually, scale};
+
+use crate::tool::{PATIENCE, Tenure, is_running, key, pid_in};
+
+#[test]
+fn t30_b_the_whole_group_has_ended_before_the_servers_ttl_has() {
+    let server = Server::builder(ServerKind::Redis70).tcp().start();
+    thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| (0..scale(5, 25)).for_each(|_| cut_off(&server)));
+        }
+    });
+}
+
+/// A command and its child, both deaf to TERM, write down when they are alive; the server says
+/// when the key ends.
+fn cut_off(server: &Server) {
+    let proxy = Proxy::to(server);
+    let key = key();
+    let dir = TempDir::new();
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let (alive, told) = (file("alive"), file("told"));
+    // Often enough to tell, and not so often that the shells starve each other.
+    let write = format!("while :; do date +%s%3N >> {alive}; sleep 0.02; done");
+    // The child's own shell shows the signal; its child and itself go on as if nothing were.
+    let script = format!(
+        "exec 2>/dev/null; trap 'date +%s%3N >> {told}' TERM; \
+         (trap '' TERM; echo $$ > {}; {write}) & {write}",
+        file("pid")
+    );
+    let options = ["--ttl", "1.5", "--kill-after", "600ms", &key];
+    let running = Tenure::new().url(&proxy.url()).args(options).sh(&script).start();
+    let child = pid_in(dir.path().join("pid").as_path());
+    eventually(PATIENCE, "the command writes", || fs::exists(&alive).unwrap_or(false));
+    proxy.black_hole();
+    // Nothing reaches the server any more, so this stands.
+    let Value::Int(ends) = server.cmd(&["PEXPIRETIME", &key]) else { panic!("no number") };
+    running.wait().code(70).says(&["lost the lock", &key, "ran out"]);
+    assert!(!is_running(child));
+    let last = |file: &str| -> i64 {
+        // The last line may have been cut short by the kill.
+        let text = fs::read_to_string(file).unwrap();
+        text.lines().rfind(|line| line.len() == 13).unwrap().parse().unwrap()
+    };
+    assert!(ends > 0, "the lock was held when the network went");
+    assert!(last(&alive) < ends, "alive {} ms after the end", last(&alive) - ends);
+    assert!(last(&told) < last(&alive), "it was told first");
+}

@@ -1,0 +1,184 @@
+//! `acquire`, `extend`, `release` and `status`: locks for shell scripts.
+
+use std::{path::Path, process::Command};
+
+use tenure_testkit::{Server, ServerKind, TempDir, Value, eventually};
+
+use crate::tool::{PATIENCE, TENURE, Tenure, is_free, key, shared, value};
+
+fn to(command: &str) -> Tenure {
+    Tenure::to(command).server(shared())
+}
+
+fn acquired(key: &str, ttl: &str) -> String {
+    let ran = to("acquire").args(["--ttl", ttl, key]).run().code(0).silent();
+    let (token, rest) = ran.stdout.split_once('\n').unwrap();
+    assert_eq!(rest, "", "the token is all that is printed");
+    token.to_owned()
+}
+
+#[test]
+fn s12_a_token_is_printed_extends_and_releases() {
+    let key = key();
+    let token = acquired(&key, "60");
+    assert_eq!(value(shared(), &key), Value::Bulk(token.clone().into_bytes()));
+    to("extend").args(["--token", &token, "--ttl", "120", &key]).run().code(0).stdout("").silent();
+    let Value::Int(left) = shared().cmd(&["PTTL", &key]) else { panic!("no number") };
+    assert!((61_000..=120_000).contains(&left), "{left}");
+    // Never shorter.
+    to("extend").env("TENURE_TOKEN", &token).args(["--ttl", "1", &key]).run().code(0);
+    let Value::Int(left) = shared().cmd(&["PTTL", &key]) else { panic!("no number") };
+    assert!(left > 61_000, "{left}");
+    to("release").args(["--token", &token, &key]).run().code(0).stdout("").silent();
+    assert!(is_free(shared(), &key));
+}
+
+#[test]
+fn an_acquired_lock_outlives_the_tool_and_ends_with_its_ttl() {
+    let key = key();
+    let token = acquired(&key, "500ms");
+    assert!(token.contains('@'), "{token}");
+    eventually(PATIENCE, "it ends by itself", || is_free(shared(), &key));
+}
+
+#[test]
+fn o25_a_release_or_extension_too_late_is_1_or_75_and_changes_nothing() {
+    let key = key();
+    let token = acquired(&key, "10ms");
+    eventually(PATIENCE, "it has ended", || is_free(shared(), &key));
+    for _ in 0..2 {
+        let ran = to("release").args(["--token", &token, &key]).run();
+        ran.code(1).stdout("").says(&[&key, "not released", "not held any more"]);
+        let ran = to("extend").args(["--token", &token, "--ttl", "9", &key]).run();
+        ran.code(1).stdout("").says(&[&key, "not extended", "not held any more"]);
+        assert!(is_free(shared(), &key), "nothing is taken again");
+    }
+    let other = to("acquire").args(["--ttl", "60", "--label", "other one", &key]).run().code(0);
+    for command in [&["release"][..], &["extend", "--ttl", "99"]] {
+        let ran = to(command[0]).args(&command[1..]).args(["--token", &token, &key]).run();
+        ran.code(75).stdout("").says(&[&key, "held by another, other one"]);
+    }
+    assert_eq!(value(shared(), &key), Value::Bulk(other.stdout.trim().into()));
+    let Value::Int(left) = shared().cmd(&["PTTL", &key]) else { panic!("no number") };
+    assert!(left <= 60_000, "{left}");
+}
+
+#[test]
+fn a_release_without_its_token_is_64_and_shows_the_holder() {
+    let key = key();
+    to("release").args([&key]).run().code(64).says(&["nobody holds it", "--token", "TENURE_TOKEN"]);
+    to("acquire").args(["--ttl", "60", "--label", "me", &key]).run().code(0);
+    to("release").args([&key]).run().code(64).says(&[
+        &key,
+        "held by me",
+        "--token",
+        "TENURE_TOKEN",
+    ]);
+    to("extend").args(["--ttl", "9", &key]).run().code(64).says(&["--token", "TENURE_TOKEN"]);
+    for token in ["hunter2", "0123456789abcdef@x"] {
+        let ran =
+            to("release").args(["--token", token, &key]).run().code(64).says(&["not a token"]);
+        assert!(!ran.stderr.contains(token), "{ran:?}");
+    }
+    assert!(!is_free(shared(), &key));
+}
+
+#[test]
+fn inside_run_the_token_is_in_the_environment() {
+    let key = key();
+    let url = shared().url();
+    let script = format!("{TENURE} extend --server {url} --ttl 99 $TENURE_KEY");
+    Tenure::new().server(shared()).args([&key]).sh(&script).run().code(0).silent();
+}
+
+#[test]
+fn status_says_who_in_words_and_in_json() {
+    let key = key();
+    to("status").args([&key]).run().code(1).stdout("free\n").silent();
+    let json = to("status").args(["--json", &key]).run().code(1);
+    let free = format!(
+        "{{\"key\":\"{key}\",\"held\":false,\"holder\":null,\"foreign\":false,\"ttl_ms\":null,\
+         \"held_ms\":null,\"last_fence\":null,\"waiting\":0,\"waiters\":[]}}\n"
+    );
+    assert_eq!(json.stdout, free);
+    to("acquire").args(["--ttl", "60", "--label", "web \"1\"", &key]).run().code(0);
+    let ran = to("status").args([&key]).run().code(0).silent();
+    assert!(ran.stdout.starts_with("held by web \"1\" for "), "{ran:?}");
+    let json = to("status").args(["--json", &key]).run().code(0).stdout;
+    for member in ["\"held\":true", "\"holder\":\"web \\\"1\\\"\"", "\"foreign\":false"] {
+        assert!(json.contains(member), "{json}");
+    }
+    assert!(!json.contains("null"), "{json}");
+    shared().cmd(&["SET", &key, "go-zero"]);
+    let ran = to("status").args([&key]).run().code(0).silent();
+    assert!(ran.stdout.contains("go-zero") && ran.stdout.contains("without a TTL"), "{ran:?}");
+    assert!(to("status").args(["--json", &key]).run().stdout.contains("\"foreign\":true"));
+}
+
+#[test]
+fn what_cannot_be_told_is_69_for_all_of_them() {
+    let server = Server::start(ServerKind::Redis70);
+    server.kill();
+    let token = "0123456789abcdef0123456789abcdef@x";
+    for words in [
+        &["status", "k"][..],
+        &["status", "--json", "k"],
+        &["release", "--token", token, "k"],
+        &["extend", "--token", token, "--ttl", "9", "k"],
+        &["acquire", "--ttl", "9", "k"],
+    ] {
+        let ran = Tenure::to(words[0]).server(&server).args(&words[1..]).run();
+        let socket = server.socket().unwrap().display().to_string();
+        ran.code(69).stdout("").says(&[
+            "cannot tell whether the lock \"k\" is",
+            &socket,
+            "is it up",
+        ]);
+    }
+}
+
+#[test]
+fn a_token_that_nobody_reads_is_no_lock_left_behind() {
+    let key = key();
+    let url = shared().url();
+    let script = format!("{TENURE} acquire --server {url} --ttl 60 {key} >&-; echo $?");
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    // Rust programs have a closed standard output replaced by one that takes everything.
+    let full = format!("{TENURE} acquire --server {url} --ttl 60 {key} > /dev/full; echo $?");
+    shared().cmd(&["DEL", &key]);
+    let refused = Command::new("sh").args(["-c", &full]).output().unwrap();
+    assert_eq!(output.stdout, b"0\n");
+    assert_eq!(refused.stdout, b"64\n");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("cannot print the token") && said.contains("released again"), "{said}");
+    assert!(is_free(shared(), &key));
+}
+
+#[test]
+fn s12_the_example_script_works_under_the_lock_and_gives_it_back() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/nightly.sh");
+    let dir = TempDir::new();
+    let store = format!("file://{}", dir.path().join("locks.db").display());
+    let bin = Path::new(TENURE).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    for servers in [shared().url(), store] {
+        let key = key();
+        let run = || {
+            let mut command = Command::new("sh");
+            command.arg(&script).env("PATH", &path).env("NIGHTLY_KEY", &key);
+            command.env("TENURE_SERVERS", &servers).current_dir(dir.path()).output().unwrap()
+        };
+        let ran = run();
+        assert!(ran.status.success(), "{ran:?}");
+        assert!(String::from_utf8_lossy(&ran.stdout).contains("report done"), "{ran:?}");
+        let free = || Tenure::to("status").url(&servers).args([&key]).run();
+        free().code(1).stdout("free\n");
+        // Held by another: the script says so and does nothing.
+        let acquire = Tenure::to("acquire").url(&servers).args(["--ttl", "60", &key]);
+        let token = acquire.run().code(0).stdout;
+        let ran = run();
+        assert_eq!((ran.status.code(), ran.stdout.is_empty()), (Some(75), true), "{ran:?}");
+        let release = Tenure::to("release").url(&servers).args(["--token", token.trim(), &key]);
+        release.run().code(0);
+    }
+}

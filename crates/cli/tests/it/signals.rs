@@ -1,0 +1,157 @@
+//! Signals for the tool.
+
+use std::fs;
+
+use rustix::process::Signal;
+use tenure_testkit::{TempDir, Value, eventually, scale};
+
+use crate::tool::{PATIENCE, TENURE, Tenure, is_free, is_running, key, pid_in, shared};
+
+/// The signals that are handed on, by number and by name, with the codes of a wait they end.
+const HANDED_ON: [(Signal, &str, i32); 6] = [
+    (Signal::TERM, "TERM", 143),
+    (Signal::INT, "INT", 130),
+    (Signal::HUP, "HUP", 129),
+    (Signal::QUIT, "QUIT", 131),
+    (Signal::USR1, "USR1", 138),
+    (Signal::USR2, "USR2", 140),
+];
+
+#[test]
+fn o14_the_command_is_told_once_and_cleans_up_under_the_lock() {
+    let key = key();
+    let dir = TempDir::new();
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let (ready, told, clean) = (file("ready"), file("told"), file("clean"));
+    let script = format!(
+        "exec 2>/dev/null; trap 'echo told >> {told}; sleep 0.5; : > {clean}; exit 5' TERM; \
+         : > {ready}; while :; do sleep 0.02; done"
+    );
+    let first = Tenure::new().server(shared()).args([&key]).sh(&script).start();
+    eventually(PATIENCE, "the command is ready", || fs::exists(&ready).unwrap());
+    // It may start only when the first has cleaned up.
+    let next = Tenure::new().server(shared()).args(["--wait", "30s", &key]);
+    let next = next.sh(&format!("test -e {clean}")).start();
+    first.signal(Signal::TERM);
+    first.wait().code(5).stdout("").silent();
+    next.wait().code(0).silent();
+    assert_eq!(fs::read_to_string(&told).unwrap(), "told\n");
+}
+
+#[test]
+fn o15_every_signal_is_handed_on_and_the_lock_released_after_the_commands_end() {
+    for (signal, name, _) in HANDED_ON {
+        let key = key();
+        let dir = TempDir::new();
+        let ready = dir.path().join("ready");
+        let socket = shared().socket().unwrap().display().to_string();
+        // It looks for the key when it was told to end: the lock is held to the last.
+        let script = format!(
+            "exec 2>/dev/null; trap 'redis-cli -s {socket} EXISTS {key}; exit 5' {name}; : > {}; \
+             while :; do sleep 0.02; done",
+            ready.display()
+        );
+        let running = Tenure::new().server(shared()).args([&key]).sh(&script).start();
+        eventually(PATIENCE, "the command is ready", || ready.exists());
+        running.signal(signal);
+        running.wait().code(5).stdout("1\n").silent();
+        assert!(is_free(shared(), &key), "after {name}");
+    }
+}
+
+#[test]
+fn o15_a_signal_that_the_command_takes_ends_nothing() {
+    let key = key();
+    let dir = TempDir::new();
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let (ready, first, second) = (file("ready"), file("first"), file("second"));
+    let script = format!(
+        "exec 2>/dev/null; trap ': > {first}' USR1; trap ': > {second}; exit 0' USR2; : > {ready}; \
+         while :; do sleep 0.02; done"
+    );
+    let running = Tenure::new().server(shared()).args([&key]).sh(&script).start();
+    eventually(PATIENCE, "the command is ready", || fs::exists(&ready).unwrap());
+    running.signal(Signal::USR1);
+    eventually(PATIENCE, "the first has come", || fs::exists(&first).unwrap());
+    assert!(!is_free(shared(), &key));
+    running.signal(Signal::USR2);
+    running.wait().code(0).silent();
+    assert!(fs::exists(&second).unwrap());
+}
+
+#[test]
+fn t30_d_a_handed_on_signal_reaches_what_the_command_has_started() {
+    for round in 0..scale(20, 100) {
+        let (signal, name) =
+            if round % 2 == 0 { (Signal::TERM, "TERM") } else { (Signal::HUP, "HUP") };
+        let key = key();
+        let dir = TempDir::new();
+        let pid = dir.path().join("pid");
+        let grandchild = format!("echo $$ > {}; exec sleep 300", pid.display());
+        // The shell outlives its child only to say that it was told, too.
+        let script = format!("trap 'exit 7' {name}; sh -c '{grandchild}' & while :; do wait; done");
+        let running = Tenure::new().server(shared()).args([&key]).sh(&script).start();
+        let grandchild = pid_in(&pid);
+        running.signal(signal);
+        running.wait().code(7).silent();
+        eventually(PATIENCE, "the grandchild has ended", || !is_running(grandchild));
+        assert!(is_free(shared(), &key), "after {name}");
+    }
+}
+
+#[test]
+fn t30_a_a_killed_tool_takes_the_command_along() {
+    for _ in 0..scale(20, 100) {
+        let key = key();
+        let dir = TempDir::new();
+        let ready = dir.path().join("ready");
+        let script = format!("trap '' TERM HUP INT; echo $$ > {}; exec sleep 300", ready.display());
+        let running = Tenure::new().server(shared()).args(["--ttl", "2", &key]).sh(&script).start();
+        let child = pid_in(&ready);
+        running.signal(Signal::KILL);
+        assert!(running.wait().code.is_none());
+        eventually(PATIENCE, "the command has died with the tool", || !is_running(child));
+    }
+}
+
+#[test]
+fn a_signal_ends_the_wait_and_leaves_no_key() {
+    for (signal, name, code) in HANDED_ON {
+        let key = key();
+        shared().cmd(&["SET", &key, "somebody", "PX", "60000"]);
+        let mut monitor = shared().monitor();
+        let running = Tenure::new().server(shared()).args([&key]).sh("echo ran").start();
+        // It has asked for the lock, so it watches for signals.
+        monitor.lines_until(|line| line.contains(&key) && line.contains("EVAL"));
+        running.signal(signal);
+        running.wait().code(code).stdout("").silent();
+        assert_eq!(shared().cmd(&["GET", &key]), Value::Bulk(b"somebody".to_vec()), "{name}");
+        shared().cmd(&["DEL", &key]);
+        let left = shared().cmd(&["KEYS", &format!("*{key}*")]);
+        assert_eq!(left, Value::Array(Vec::new()), "{name}");
+    }
+}
+
+#[test]
+fn signals_that_are_ignored_stay_ignored_for_tool_and_command() {
+    let key = key();
+    let dir = TempDir::new();
+    let (ready, go_on) = (dir.path().join("ready"), dir.path().join("go_on"));
+    let url = shared().url();
+    let inner = format!(
+        ": > {}; while [ ! -e {} ]; do sleep 0.02; done; echo whole",
+        ready.display(),
+        go_on.display()
+    );
+    let script = format!("trap '' HUP INT; exec {TENURE} run --server {url} {key} sh -c '{inner}'");
+    let mut outer = std::process::Command::new("sh");
+    let outer = outer.args(["-c", &script]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    eventually(PATIENCE, "the command is ready", || ready.exists());
+    let pid = rustix::process::Pid::from_child(&outer);
+    for signal in [Signal::HUP, Signal::INT] {
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+    fs::write(&go_on, "").unwrap();
+    let ended = outer.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), &ended.stdout[..]), (Some(0), &b"whole\n"[..]));
+}

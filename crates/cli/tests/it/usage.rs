@@ -1,0 +1,93 @@
+//! Bad usage: told before anything is sent.
+
+use crate::tool::{Tenure, key, shared};
+
+#[test]
+fn without_a_server_it_stops_and_says_both_ways() {
+    for servers in [None, Some(""), Some(" ")] {
+        let mut run = Tenure::new();
+        if let Some(servers) = servers {
+            run = run.env("TENURE_SERVERS", servers);
+        }
+        let ran = run.args(["k"]).sh("echo ran").run();
+        ran.code(64).stdout("").says(&["--server", "TENURE_SERVERS", "--local"]);
+    }
+    for command in ["acquire", "extend", "release", "status"] {
+        let words = if command == "acquire" { &["--ttl", "9", "k"][..] } else { &["k"] };
+        Tenure::to(command).args(words).run().code(64).stdout("");
+    }
+}
+
+#[test]
+fn a_server_may_be_named_by_a_variable_and_the_option_wins() {
+    let url = shared().url();
+    let run = || Tenure::new().env("TENURE_SERVERS", &url).args([&key()]);
+    run().sh("echo ran").run().code(0).stdout("ran\n").silent();
+    let run = Tenure::new().env("TENURE_SERVERS", "redis://127.0.0.1:1").server(shared());
+    run.args([&key()]).sh("echo ran").run().code(0).stdout("ran\n");
+}
+
+#[test]
+fn o18_nonsense_is_64_before_anything_is_sent() {
+    let server = shared();
+    let mut monitor = server.monitor();
+    let key = key();
+    let reserved = format!("{key}:tenure:fence");
+    let long = "x".repeat(65);
+    for (words, parts) in [
+        (&["--ttl", "0", &key][..], &["--ttl", "0ns", "500ms"][..]),
+        (&["-E", "600", &key], &["600", "0 to 255"]),
+        (&["-E", "-1", &key], &["-1", "0 to 255"]),
+        (&["-E", "x", &key], &["x", "0 to 255"]),
+        (&["--max-hold", "0", &key], &["max_hold", "above zero"]),
+        (&["--local", &key], &["--local", "--server"]),
+        (&["--ttl", "0.499", &key], &["--ttl", "499ms", "500ms"]),
+        (&["--ttl", "soon", &key], &["--ttl", "soon"]),
+        (&["--ttl", "3000000000h", &key], &["TTL", "2^53 ms"]),
+        (&["--ttl=-1", &key], &["-1", "a number of seconds"]),
+        (&["--wait", "1y", &key], &["--wait", "1y"]),
+        (&["--wait", "18446744073709551616", &key], &["--wait", "2^64 seconds"]),
+        (&["-n", "-w", "1", &key], &["--no-wait", "--wait"]),
+        (&["--label", &long, &key], &["65", "64"]),
+        (&[""], &["key is empty"]),
+        (&[&reserved], &["tenure:fence"]),
+        (&["--nonsense", &key], &["--nonsense"]),
+    ] {
+        let ran = Tenure::new().server(server).args(words).sh("echo ran").run();
+        ran.code(64).stdout("").says(parts);
+    }
+    let seen = monitor.so_far();
+    assert!(!seen.iter().any(|line| line.contains(&key)), "{seen:?}");
+    for address in ["127.0.0.1", "http://u:hunter2@h", "redis://u:hunter2@h:0"] {
+        let ran = Tenure::new().args(["--server", address, &key]).sh("echo ran").run();
+        let ran = ran.code(64).stdout("").says(&["bad server address"]);
+        assert!(!ran.stderr.contains("hunter2"), "{ran:?}");
+    }
+}
+
+#[test]
+fn several_servers_are_64_in_this_version() {
+    let (one, two) = (shared().url(), "redis://127.0.0.1:1");
+    let run = || Tenure::new().args([&key()]).sh("echo ran");
+    let of_options = Tenure::new().url(&one).url(two).args([&key()]).sh("echo ran");
+    let both = format!("{one},{two}");
+    let of_variable = run().env("TENURE_SERVERS", &both);
+    for run in [of_options, of_variable] {
+        run.run().code(64).stdout("").says(&["several servers", "locks on one"]);
+    }
+}
+
+#[test]
+fn help_and_version_are_there_and_show_no_password() {
+    let url = "redis://u:hunter2@h";
+    for command in ["run", "acquire", "extend", "release", "status", "--help"] {
+        let words: &[&str] = if command == "--help" { &[] } else { &["--help"] };
+        let ran = Tenure::to(command).env("TENURE_SERVERS", url).args(words).run();
+        let ran = ran.code(0).silent();
+        assert!(ran.stdout.contains("Usage: tenure"), "{ran:?}");
+        assert!(!ran.stdout.contains("hunter2"), "{ran:?}");
+    }
+    let ran = Tenure::to("--version").run().code(0).silent();
+    assert_eq!(ran.stdout, concat!("tenure ", env!("CARGO_PKG_VERSION"), "\n"));
+    Tenure::to("rum").args(["k", "true"]).run().code(64).says(&["rum", "--help"]);
+}
