@@ -12,6 +12,9 @@ impl Ttl {
     /// Below it the drift allowance and one round trip leave nothing to work in.
     pub const MIN: Duration = Duration::from_millis(10);
 
+    /// The shortest TTL.
+    pub const LEAST: Self = Self(10);
+
     /// The shortest TTL of a lease that is renewed in the background: three renewals must fit.
     pub const MIN_RENEWED: Duration = Duration::from_millis(100);
 

@@ -163,7 +163,7 @@ impl<'a> Quest<'a> {
                 Token::new(random, &request.label)
             }
         };
-        let waiter = Waiter::new(token, claim(request.settings.ttl));
+        let waiter = Waiter::new(token, claim(request.settings.ttl, state.node.round_trip()));
         Ok(Self { state, request, waiter, open: false, sent: Timestamp::default() })
     }
 
@@ -255,6 +255,7 @@ impl<'a> Quest<'a> {
         let standing = self.waiter.standing();
         let cell_of_lease = Arc::clone(&cell);
         self.state.leases.insert(id, sent, *settings, cell_of_lease, class.clone(), standing);
+        self.state.young.add(id, settings.ttl);
         let inbox = self.state.inbox.upgrade().ok_or(AcquireError::EngineStopped)?;
         Ok(Holding::new(id, cell, inbox))
     }
@@ -275,12 +276,13 @@ impl Drop for Quest<'_> {
 }
 
 /// The short TTL of a hand-over, until the waiter confirms: never more than it wants.
-fn claim(ttl: Ttl) -> Ttl {
-    Ttl::new(CLAIM).map_or(ttl, |claim| claim.min(ttl))
+fn claim(ttl: Ttl, round_trip: Duration) -> Ttl {
+    let claim = LEAST_CLAIM.max(round_trip.saturating_mul(10));
+    Ttl::new(claim).map_or(ttl, |claim| claim.min(ttl))
 }
 
 /// Ten round trips to another continent; a dead waiter that looks alive holds up the queue so long.
-const CLAIM: Duration = Duration::from_secs(1);
+const LEAST_CLAIM: Duration = Duration::from_secs(1);
 
 fn untold(error: NodeError) -> AcquireError {
     let needed = Quorum::ONE.needed();

@@ -9,6 +9,7 @@ mod lease;
 mod reaper;
 mod renewal;
 mod state;
+mod watch;
 
 use std::{
     sync::{

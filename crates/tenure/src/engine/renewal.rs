@@ -11,7 +11,8 @@ use std::{
 };
 
 use tenure_core::{
-    Lease, LeaseSettings, LossReason, Op, Renewal, RenewalAnswer, Reply, Timestamp, Ttl,
+    Lease, LeaseSettings, LockKey, LossReason, Op, Renewal, RenewalAnswer, Reply, Timestamp, Token,
+    Ttl,
 };
 use tokio::sync::Notify;
 
@@ -23,7 +24,7 @@ use crate::{
     clock,
     error::{ExtendError, NodeError, NodeErrorKind},
     event::{self, Class},
-    node::{self, Standing},
+    node::{self, Standing, Watch},
     random, task,
 };
 
@@ -48,6 +49,8 @@ pub(super) struct Entry {
     /// What of its wait may still be on the node.
     pub(super) standing: Standing,
     due: Timestamp,
+    /// Dropped when its key is not to be watched any more.
+    watch: Option<Rc<Watch>>,
 }
 
 impl Entry {
@@ -77,7 +80,7 @@ impl Leases {
         let due = lease.poll_timeout();
         self.entries
             .borrow_mut()
-            .insert(id, Entry { lease, cell, class, granted: sent, standing, due });
+            .insert(id, Entry { lease, cell, class, granted: sent, standing, due, watch: None });
         self.schedule(due, id);
     }
 
@@ -120,6 +123,7 @@ impl Leases {
         {
             event::lost(entry.cell.key(), &entry.class, reason);
             entry.cell.lose(reason.clone());
+            entry.watch = None;
         }
         let due = entry.lease.poll_timeout();
         let was = std::mem::replace(&mut entry.due, due);
@@ -156,14 +160,27 @@ impl Leases {
         renewals
     }
 
-    fn renewal(&self, id: LeaseId, ttl: Ttl) -> Option<Renewal> {
+    /// Has the key of a lease that is held watched, or not any more.
+    pub(super) fn watch(
+        &self,
+        id: LeaseId,
+        watch: impl FnOnce(LockKey, Token) -> Option<Rc<Watch>>,
+    ) {
+        if let Some(entry) = self.entries.borrow_mut().get_mut(&id)
+            && entry.lease.lost().is_none()
+        {
+            entry.watch = watch(entry.cell.key().clone(), entry.cell.token().clone());
+        }
+    }
+
+    pub(super) fn renewal(&self, id: LeaseId, ttl: Ttl) -> Option<Renewal> {
         let entries = self.entries.borrow();
         let cell = &entries.get(&id)?.cell;
         Some(Renewal { key: cell.key().clone(), token: cell.token().clone(), ttl })
     }
 
     /// Hands in one answer to a request that was queued at `sent`.
-    fn answer(
+    pub(super) fn answer(
         &self,
         id: LeaseId,
         sent: Timestamp,
@@ -261,7 +278,7 @@ impl State {
         }
     }
 
-    async fn ask_renewals(
+    pub(super) async fn ask_renewals(
         &self,
         batch: &[(LeaseId, Renewal)],
     ) -> Result<Vec<RenewalAnswer>, NodeError> {

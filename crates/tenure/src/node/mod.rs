@@ -5,8 +5,10 @@ mod file;
 mod memory;
 mod redis;
 mod waiter;
+mod watch;
 
 pub(crate) use waiter::{Brought, News, Standing, Waiter};
+pub(crate) use watch::Watch;
 
 use std::{fmt, future::Future, pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
@@ -41,6 +43,15 @@ pub(crate) trait Node: fmt::Debug {
 
     /// Whether waiters are told of their turn. Where they are not, they poll.
     fn tells_waiters(&self) -> bool;
+
+    /// What a round trip to the node takes, as far as it was measured.
+    fn round_trip(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Has the watch told of changes that others make to its key, as soon as they are known. A node
+    /// that cannot know of them sooner than by being asked does nothing.
+    fn watch(&self, _watch: &Rc<Watch>) {}
 
     /// Whether the program may end now: every release is with the operating system, and nothing in
     /// front of it can make the node throw it away.

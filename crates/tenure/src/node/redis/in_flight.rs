@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tenure_core::Op;
+use tenure_core::{LockKey, Op, Timestamp};
 
 use super::Request;
 
@@ -13,11 +13,18 @@ pub(super) enum Expected {
         request: Request,
         /// The whole script was sent, not its SHA-1.
         in_full: bool,
+        sent: Timestamp,
     },
     /// The subscription of the ear; the server confirms it by a message, and refuses by a reply.
     Subscribed,
     /// The proof that the ear hears.
     Proof,
+    /// The tracking of keys.
+    Tracking,
+    /// The permission to track the next key.
+    Caching,
+    /// What stands at a key that is tracked from then on.
+    Watched(LockKey),
 }
 
 impl Expected {

@@ -7,6 +7,7 @@ mod greeting;
 mod in_flight;
 mod resp;
 mod stream;
+mod tracking;
 
 use std::{
     cell::{Cell, RefCell},
@@ -17,12 +18,12 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Backoff, Op, Reply};
+use tenure_core::{Backoff, LockKey, Op, Reply};
 use tokio::sync::oneshot;
 
 pub(crate) use self::fault::of_reply as refusal;
 use self::{connection::Connection, greeting::Past};
-use super::{Brought, Call, Node, Waiter, waiter::Waiters};
+use super::{Brought, Call, Node, Waiter, Watch, waiter::Waiters, watch::Watches};
 use crate::{
     address::ServerAddress,
     clock::{self, Timers},
@@ -63,6 +64,11 @@ struct Shared {
     cut_off: Cell<bool>,
     waiters: Waiters,
     hearing: Cell<Hearing>,
+    /// What a round trip takes, smoothed.
+    round_trip: Cell<Duration>,
+    watches: Watches,
+    /// Keys whose changes the server has yet to be asked for.
+    to_arm: RefCell<Vec<LockKey>>,
 }
 
 /// Whether the server tells this connection's waiters of their turn.
@@ -116,6 +122,9 @@ impl RedisNode {
             cut_off: Cell::new(true),
             waiters: Waiters::default(),
             hearing: Cell::default(),
+            round_trip: Cell::default(),
+            watches: Watches::default(),
+            to_arm: RefCell::default(),
         });
         task::spawn(run(Rc::clone(&shared)));
         Rc::new(Self { shared })
@@ -166,6 +175,17 @@ impl Node for RedisNode {
         self.shared.hearing.get() != Hearing::Refused
     }
 
+    fn round_trip(&self) -> Duration {
+        self.shared.round_trip.get()
+    }
+
+    fn watch(&self, watch: &Rc<Watch>) {
+        if self.shared.watches.add(watch) {
+            self.shared.to_arm.borrow_mut().push(watch.key().clone());
+            self.shared.wake();
+        }
+    }
+
     fn may_be_left(&self) -> bool {
         let queue = self.shared.queue.borrow();
         !self.shared.unsafe_to_close.get() && queue.iter().all(Request::is_pointless)
@@ -186,6 +206,13 @@ impl Shared {
         if let Some(task) = self.task.take() {
             task.wake();
         }
+    }
+
+    /// Takes a round trip into account: an eighth of each, as TCP does (RFC 6298).
+    fn measure(&self, sample: Duration) {
+        let smoothed = self.round_trip.get();
+        let next = if smoothed.is_zero() { sample } else { (smoothed * 7 + sample) / 8 };
+        self.round_trip.set(next);
     }
 
     fn error(&self, kind: NodeErrorKind) -> NodeError {

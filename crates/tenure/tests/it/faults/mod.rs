@@ -27,6 +27,7 @@ mod refusals;
 mod renewal;
 mod replica;
 mod scripts;
+mod watch;
 mod wire;
 
 use std::{sync::LazyLock, thread, time::Duration};

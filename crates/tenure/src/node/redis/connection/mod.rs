@@ -1,5 +1,7 @@
 //! One connection: requests out, replies in, in order.
 
+mod incoming;
+
 use std::{
     future::poll_fn,
     io,
@@ -9,20 +11,17 @@ use std::{
 };
 
 use bytes::{Buf, BytesMut};
-use tenure_core::{
-    Op,
-    script::{self, Answer, Call},
-};
+use tenure_core::{LockKey, Op, script::Call};
 use tokio::io::ReadBuf;
 
 use super::{
     Hearing, Request, Shared,
-    ear::{Ear, Heard},
-    fault,
+    ear::Ear,
     greeting::{Greeting, Past},
     in_flight::{Expected, InFlight},
-    resp::{self, Incoming},
+    resp,
     stream::Stream,
+    tracking::Tracking,
 };
 use crate::{
     clock,
@@ -41,6 +40,7 @@ pub(super) struct Connection {
     in_flight: InFlight,
     /// Writes until the next close listening: see [`Connection::listen_closely`].
     deaf_for: u32,
+    tracking: Tracking,
     /// Scripts that this server has been sent on this connection, by their SHA-1.
     sent_scripts: Vec<&'static str>,
 }
@@ -61,6 +61,7 @@ impl Connection {
         };
         let stream = stream.map_err(|error| unreachable.with_source(error))?;
         shared.hearing.set(Hearing::Hoped);
+        shared.to_arm.replace(shared.watches.keys());
         let mut out = BytesMut::new();
         let greeting = Greeting::begin(&shared.name, &shared.address, past, &mut out);
         Ok(Self {
@@ -73,6 +74,7 @@ impl Connection {
             ear: Ear::new(),
             in_flight: InFlight::default(),
             deaf_for: 0,
+            tracking: Tracking::default(),
             sent_scripts: Vec::new(),
         })
     }
@@ -181,8 +183,12 @@ impl Connection {
         let mut queue = shared.queue.borrow_mut();
         for mut request in queue.drain(..).filter(|request| !request.is_pointless()) {
             self.give_place(&mut request);
+            let watched = self.watched_by(&request.op);
             self.send(request);
+            watched.iter().for_each(|key| self.track(key));
         }
+        let watched = shared.to_arm.take();
+        watched.iter().for_each(|key| self.track(key));
     }
 
     /// Puts a waiter's place on this connection into its op, where the server tells waiters.
@@ -199,6 +205,20 @@ impl Connection {
         if self.ear.listen(&mut self.out) {
             self.in_flight.push(Expected::Subscribed);
             self.in_flight.push(Expected::Proof);
+        }
+    }
+
+    /// The watched keys that are renewed: a server stops to track what is changed.
+    fn watched_by(&self, op: &Op) -> Vec<LockKey> {
+        let Op::Renew(leases) = op else { return Vec::new() };
+        let keys = leases.iter().map(|lease| &lease.key);
+        keys.filter(|key| self.shared.watches.has(key)).cloned().collect()
+    }
+
+    /// Has the server tell when another changes the key, where it does such things.
+    fn track(&mut self, key: &LockKey) {
+        for expected in self.tracking.track(key, &mut self.out) {
+            self.in_flight.push(expected);
         }
     }
 
@@ -219,7 +239,7 @@ impl Connection {
         parts.extend(keys.iter().chain(&args).map(Vec::as_slice));
         resp::encode(&mut self.out, &parts);
         request.sent.set(true);
-        self.in_flight.push(Expected::Op { request, in_full });
+        self.in_flight.push(Expected::Op { request, in_full, sent: clock::now() });
     }
 
     /// Whether any byte was written. Records whether the connection may be closed.
@@ -267,101 +287,6 @@ impl Connection {
         ready!(self.stream.poll_read(cx, &mut buffer))?;
         self.input.extend_from_slice(buffer.filled());
         Poll::Ready(Ok(buffer.filled().len()))
-    }
-
-    fn handle(&mut self, incoming: Incoming, past: &mut Past) -> Result<(), NodeError> {
-        if let Incoming::Push(fields) = &incoming {
-            self.hear(fields);
-            return Ok(());
-        }
-        if !self.greeting.is_over() {
-            self.greeting.handle(incoming, past, &mut self.out)?;
-            if self.greeting.is_over() {
-                self.shared.trouble.take();
-                self.shared.cut_off.set(self.greeting.has_cut_off());
-            }
-            return Ok(());
-        }
-        match self.in_flight.pop() {
-            None => Err(self.protocol("a reply to no request")),
-            Some(Expected::Op { request, in_full }) => self.reply(request, in_full, incoming),
-            Some(Expected::Subscribed) => {
-                self.heard_nothing();
-                Ok(())
-            }
-            Some(Expected::Proof) => {
-                match incoming {
-                    Incoming::Reply(answer) if Ear::is_proof(&answer) => {
-                        self.shared.hearing.set(Hearing::Proved);
-                    }
-                    _ => self.heard_nothing(),
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn hear(&mut self, fields: &[Answer]) {
-        match self.ear.hear(fields) {
-            Heard::Wake(wake) => self.shared.waiters.deliver(wake),
-            Heard::Subscribed => {
-                if matches!(self.in_flight.next(), Some(Expected::Subscribed)) {
-                    self.in_flight.pop();
-                }
-            }
-            Heard::Noise => {}
-        }
-    }
-
-    /// The server does not tell waiters of their turn: from now on they poll.
-    fn heard_nothing(&self) {
-        self.shared.hearing.set(Hearing::Refused);
-        self.shared.waiters.all_look();
-    }
-
-    fn reply(
-        &mut self,
-        request: Request,
-        in_full: bool,
-        incoming: Incoming,
-    ) -> Result<(), NodeError> {
-        match incoming {
-            Incoming::Error(words) if fault::is_noscript(&words) && !in_full => {
-                self.send_again(request);
-                Ok(())
-            }
-            Incoming::Error(words) => {
-                let error = fault::of_reply(&self.shared.name, &words);
-                let over = fault::wants_reconnect(error.kind()).then(|| error.clone());
-                request.answer(Err(error));
-                over.map_or(Ok(()), Err)
-            }
-            Incoming::Reply(answer) => match script::read(&request.op, request.number, answer) {
-                Ok(reply) => {
-                    request.answer(Ok(reply));
-                    Ok(())
-                }
-                Err(misread) => {
-                    let error = self.protocol(misread);
-                    request.answer(Err(error.clone().maybe_applied()));
-                    Err(error)
-                }
-            },
-            Incoming::Map(_) | Incoming::Push(_) => {
-                let error = self.protocol("a reply of another kind than a script's");
-                request.answer(Err(error.clone().maybe_applied()));
-                Err(error)
-            }
-        }
-    }
-
-    /// The server has forgotten its scripts. The op was not applied; one that nobody waits for any
-    /// more is dropped, since its undoing may already be on its way.
-    fn send_again(&mut self, request: Request) {
-        self.sent_scripts.clear();
-        if !request.is_pointless() {
-            self.shared.queue.borrow_mut().push_back(request);
-        }
     }
 
     fn disconnected(&self, error: io::Error) -> NodeError {

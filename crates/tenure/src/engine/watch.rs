@@ -1,0 +1,97 @@
+//! Watching leases that are held for long: what another does to their keys is told at once.
+
+use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Duration};
+
+use tenure_core::{RenewalAnswer, Timestamp, Ttl};
+use tokio::sync::Notify;
+
+use super::{lease::LeaseId, state::State};
+use crate::{clock, node::Watch, task};
+
+/// Leases that are young, in the order of their grants.
+#[derive(Debug, Default)]
+pub(super) struct Young {
+    until: RefCell<VecDeque<(Timestamp, LeaseId)>>,
+    first: Notify,
+}
+
+impl Young {
+    /// A lease was granted just now.
+    pub(super) fn add(&self, id: LeaseId, ttl: Ttl) {
+        // Renewals of shorter ones are as quick to notice.
+        if ttl.get() < LEAST_TTL {
+            return;
+        }
+        let mut until = self.until.borrow_mut();
+        if until.is_empty() {
+            self.first.notify_one();
+        }
+        until.push_back((clock::now() + YOUTH, id));
+    }
+
+    /// When the first is to be looked at, if there is any.
+    fn next(&self) -> Option<Timestamp> {
+        self.until.borrow().front().map(|(until, _)| *until)
+    }
+
+    fn take_grown(&self, now: Timestamp) -> Option<LeaseId> {
+        let mut until = self.until.borrow_mut();
+        let (first, id) = *until.front()?;
+        (first <= now).then(|| until.pop_front()).map(|_| id)
+    }
+}
+
+impl State {
+    /// Has leases watched that are still held after their youth, for as long as the engine runs.
+    pub(super) async fn run_watches(self: Rc<Self>) {
+        loop {
+            let Some(next) = self.young.next() else {
+                self.young.first.notified().await;
+                continue;
+            };
+            // Many at once: most leases are given back long before.
+            self.timers.sleep_until(next.max(clock::now() + LEAST_PAUSE)).await;
+            while let Some(id) = self.young.take_grown(clock::now()) {
+                self.watch(id);
+            }
+        }
+    }
+
+    fn watch(self: &Rc<Self>, id: LeaseId) {
+        let state = Rc::downgrade(self);
+        let check = move || {
+            if let Some(state) = state.upgrade() {
+                task::spawn(state.check(id));
+            }
+        };
+        self.leases.watch(id, |key, token| {
+            let watch = Watch::new(key, Some(token), check);
+            self.node.watch(&watch);
+            Some(watch)
+        });
+    }
+
+    /// Looks whether a lease still has its key, which may have been changed. It gets no longer by
+    /// that: one that its holder renews by hand ends when it ends.
+    async fn check(self: Rc<Self>, id: LeaseId) {
+        self.leases.watch(id, |_, _| None);
+        let Some(renewal) = self.leases.renewal(id, Ttl::LEAST) else { return };
+        match self.ask_renewals(&[(id, renewal)]).await.as_deref() {
+            Ok([answer @ (RenewalAnswer::Gone | RenewalAnswer::Other(_))]) => {
+                self.leases.answer(id, clock::now(), Ttl::LEAST, &Ok(answer.clone()));
+            }
+            Ok([RenewalAnswer::Renewed]) => self.watch(id),
+            // Nobody can tell now; the next renewal will.
+            _ => {}
+        }
+    }
+}
+
+/// Most holds are over by then.
+const YOUTH: Duration = Duration::from_millis(250);
+
+/// A third of it is the time between two renewals.
+const LEAST_TTL: Duration = Duration::from_secs(1);
+
+/// A client with many short leases is not woken for each of them.
+const LEAST_PAUSE: Duration = Duration::from_millis(20);

@@ -1,0 +1,135 @@
+//! What a server sends over a connection, and whom it is for.
+
+use tenure_core::script::{self, Answer};
+
+use super::{
+    super::{
+        ear::Heard,
+        fault,
+        resp::Incoming,
+        tracking::{self, Changed},
+    },
+    Connection, Ear, Expected, Hearing, NodeError, Past, Request, Tracking,
+};
+use crate::clock;
+
+impl Connection {
+    /// Hands one message of the server to whom it is for.
+    pub(super) fn handle(&mut self, incoming: Incoming, past: &mut Past) -> Result<(), NodeError> {
+        if let Incoming::Push(fields) = &incoming {
+            self.hear(fields);
+            return Ok(());
+        }
+        if !self.greeting.is_over() {
+            self.greeting.handle(incoming, past, &mut self.out)?;
+            if self.greeting.is_over() {
+                self.shared.trouble.take();
+                self.shared.cut_off.set(self.greeting.has_cut_off());
+            }
+            return Ok(());
+        }
+        match self.in_flight.pop() {
+            None => Err(self.protocol("a reply to no request")),
+            Some(Expected::Op { request, in_full, sent }) => {
+                self.shared.measure(clock::now().since(sent));
+                self.reply(request, in_full, incoming)
+            }
+            Some(Expected::Subscribed) => {
+                self.heard_nothing();
+                Ok(())
+            }
+            Some(Expected::Proof) => {
+                match incoming {
+                    Incoming::Reply(answer) if Ear::is_proof(&answer) => {
+                        self.shared.hearing.set(Hearing::Proved);
+                    }
+                    _ => self.heard_nothing(),
+                }
+                Ok(())
+            }
+            Some(Expected::Tracking) => {
+                if let Incoming::Error(_) = incoming {
+                    self.tracking = Tracking::Refused;
+                }
+                Ok(())
+            }
+            Some(Expected::Caching) => Ok(()),
+            Some(Expected::Watched(key)) => {
+                if let Incoming::Reply(answer) = incoming {
+                    self.shared.watches.seen(&key, tracking::bytes(&answer));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn hear(&mut self, fields: &[Answer]) {
+        match tracking::changed(fields) {
+            Some(Changed::Keys(keys)) => {
+                keys.into_iter().for_each(|key| self.shared.watches.changed(Some(key)));
+            }
+            Some(Changed::Everything) => self.shared.watches.changed(None),
+            None => {}
+        }
+        match self.ear.hear(fields) {
+            Heard::Wake(wake) => self.shared.waiters.deliver(wake),
+            Heard::Subscribed => {
+                if matches!(self.in_flight.next(), Some(Expected::Subscribed)) {
+                    self.in_flight.pop();
+                }
+            }
+            Heard::Noise => {}
+        }
+    }
+
+    /// The server does not tell waiters of their turn: from now on they poll.
+    fn heard_nothing(&self) {
+        self.shared.hearing.set(Hearing::Refused);
+        self.shared.waiters.all_look();
+    }
+
+    fn reply(
+        &mut self,
+        request: Request,
+        in_full: bool,
+        incoming: Incoming,
+    ) -> Result<(), NodeError> {
+        match incoming {
+            Incoming::Error(words) if fault::is_noscript(&words) && !in_full => {
+                self.send_again(request);
+                Ok(())
+            }
+            Incoming::Error(words) => {
+                let error = fault::of_reply(&self.shared.name, &words);
+                let over = fault::wants_reconnect(error.kind()).then(|| error.clone());
+                request.answer(Err(error));
+                over.map_or(Ok(()), Err)
+            }
+            Incoming::Reply(answer) => match script::read(&request.op, request.number, answer) {
+                Ok(reply) => {
+                    request.answer(Ok(reply));
+                    Ok(())
+                }
+                Err(misread) => {
+                    let error = self.protocol(misread);
+                    request.answer(Err(error.clone().maybe_applied()));
+                    Err(error)
+                }
+            },
+            Incoming::Map(_) | Incoming::Push(_) => {
+                let error = self.protocol("a reply of another kind than a script's");
+                request.answer(Err(error.clone().maybe_applied()));
+                Err(error)
+            }
+        }
+    }
+
+    /// The server has forgotten its scripts. The op was not applied; one that nobody waits for any
+    /// more is dropped, since its undoing may already be on its way.
+    fn send_again(&mut self, request: Request) {
+        self.sent_scripts.clear();
+        if !request.is_pointless() {
+            self.shared.queue.borrow_mut().push_back(request);
+        }
+    }
+}

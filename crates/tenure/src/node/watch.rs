@@ -1,0 +1,145 @@
+//! Keys that somebody wants to hear of when another changes them.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    fmt,
+    rc::{Rc, Weak},
+};
+
+use tenure_core::{LockKey, Token};
+
+/// The wish to be told when a key may have changed, for as long as it lives.
+///
+/// It is an accelerator: a node that watches nothing, or a message that is lost, only makes others
+/// of our own clocks the first to notice.
+pub(crate) struct Watch {
+    key: LockKey,
+    /// What should stand there; without it, anything.
+    token: Option<Token>,
+    tell: Box<dyn Fn()>,
+}
+
+impl Watch {
+    /// Calls `tell` when the key may hold something else than the token; without a token, when
+    /// there may be no key.
+    pub(crate) fn new(key: LockKey, token: Option<Token>, tell: impl Fn() + 'static) -> Rc<Self> {
+        Rc::new(Self { key, token, tell: Box::new(tell) })
+    }
+
+    pub(super) fn key(&self) -> &LockKey {
+        &self.key
+    }
+
+    fn is_as_wanted(&self, value: Option<&[u8]>) -> bool {
+        match (&self.token, value) {
+            (Some(token), Some(value)) => token.as_bytes() == value,
+            (None, value) => value.is_some(),
+            (Some(_), None) => false,
+        }
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+/// The watches of one node, by their keys.
+#[derive(Debug, Default)]
+pub(super) struct Watches(RefCell<HashMap<Key, Vec<Weak<Watch>>>>);
+
+type Key = Box<[u8]>;
+
+impl Watches {
+    /// Adds one, unless there are too many. Says whether it did.
+    pub(super) fn add(&self, watch: &Rc<Watch>) -> bool {
+        let mut by_key = self.0.borrow_mut();
+        if by_key.len() >= MOST {
+            by_key.retain(|_, watches| watches.iter().any(|watch| watch.strong_count() > 0));
+        }
+        if by_key.len() >= MOST {
+            return false;
+        }
+        let watches = by_key.entry(watch.key.as_bytes().into()).or_default();
+        watches.retain(|watch| watch.strong_count() > 0);
+        watches.push(Rc::downgrade(watch));
+        true
+    }
+
+    /// Whether anybody wants to hear of this key.
+    pub(super) fn has(&self, key: &LockKey) -> bool {
+        let by_key = self.0.borrow();
+        let watches = by_key.get(key.as_bytes());
+        watches.is_some_and(|watches| watches.iter().any(|watch| watch.strong_count() > 0))
+    }
+
+    /// Every key that somebody wants to hear of.
+    pub(super) fn keys(&self) -> Vec<LockKey> {
+        self.alive(None).iter().map(|watch| watch.key.clone()).collect()
+    }
+
+    /// A key was changed, or all of them.
+    pub(super) fn changed(&self, key: Option<&[u8]>) {
+        self.alive(key).iter().for_each(|watch| (watch.tell)());
+    }
+
+    /// What stands at a key was read.
+    pub(super) fn seen(&self, key: &LockKey, value: Option<&[u8]>) {
+        let alive = self.alive(Some(key.as_bytes()));
+        alive.iter().filter(|watch| !watch.is_as_wanted(value)).for_each(|watch| (watch.tell)());
+    }
+
+    /// Not borrowed while they are told: that may add others.
+    fn alive(&self, key: Option<&[u8]>) -> Vec<Rc<Watch>> {
+        let by_key = self.0.borrow();
+        let watches = by_key.iter().filter(|(its, _)| key.is_none_or(|key| key == &***its));
+        watches.flat_map(|(_, watches)| watches).filter_map(Weak::upgrade).collect()
+    }
+}
+
+/// Each costs two small commands per renewal, and a server that holds 100 000 of our leases has
+/// better things to do.
+const MOST: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn who_is_gone_is_told_nothing_and_makes_room() {
+        let watches = Watches::default();
+        let told = Rc::new(Cell::new(0));
+        let watch = |n: usize| {
+            let told = Rc::clone(&told);
+            let key = LockKey::new(format!("k{n}")).unwrap();
+            Watch::new(key, None, move || told.set(told.get() + 1))
+        };
+        let all: Vec<_> = (0..MOST).map(watch).collect();
+        assert!(all.iter().all(|watch| watches.add(watch)));
+        let more = watch(MOST);
+        assert!(!watches.add(&more));
+        watches.changed(Some(b"k7"));
+        watches.seen(&more.key, None);
+        assert_eq!(told.get(), 1);
+        watches.changed(None);
+        assert_eq!(told.get(), 1 + MOST);
+        drop(all);
+        assert!(watches.add(&more) && watches.has(&more.key));
+        assert_eq!(watches.keys(), std::slice::from_ref(&more.key));
+        watches.seen(&more.key, Some(b"anything"));
+        watches.seen(&more.key, None);
+        assert_eq!(told.get(), 2 + MOST);
+    }
+
+    #[test]
+    fn a_token_is_wanted_where_it_was_put() {
+        let token = Token::new(7, &tenure_core::HolderLabel::new("h").unwrap());
+        let watch = Watch::new(LockKey::new("k").unwrap(), Some(token.clone()), || {});
+        assert!(watch.is_as_wanted(Some(token.as_bytes())));
+        assert!(!watch.is_as_wanted(Some(b"other")) && !watch.is_as_wanted(None));
+    }
+}
