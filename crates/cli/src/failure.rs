@@ -54,14 +54,16 @@ pub(crate) fn say(message: &str) {
 /// An error and what is behind it.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
+    let mut before = text.clone();
     let mut source = error.source();
     while let Some(error) = source {
         let words = error.to_string();
-        // Some errors repeat what is behind them.
-        if !text.ends_with(&words) {
+        // Some errors repeat what is behind them, and some what is before them.
+        if !text.ends_with(&words) && !words.ends_with(&before) {
             text.push_str(": ");
             text.push_str(&words);
         }
+        before = words;
         source = error.source();
     }
     text
@@ -100,7 +102,7 @@ fn remedy(kind: NodeErrorKind) -> Option<&'static str> {
         Kind::NoPermission => "the README lists what a user must be allowed",
         Kind::ReadOnly => "name the primary instead",
         Kind::Loading | Kind::Busy | Kind::Down => "try again later, or give it time with --wait",
-        Kind::OutOfMemory => "give it more room, and noeviction as its policy",
+        Kind::OutOfMemory => "give it more room, and if it evicts keys, noeviction as its policy",
         Kind::CannotSave => "look at the server's disk and log",
         Kind::NoReplicas => "look at its replicas, and at min-replicas-to-write",
         Kind::WrongNode => "this version does not follow a cluster: name a single server",

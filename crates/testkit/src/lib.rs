@@ -8,6 +8,7 @@
 //! - [`Proxy`]: a network between client and server that delays, swallows and cuts.
 //! - [`FakeServer`]: a server that says exactly what the test wants said.
 //! - [`Raw`]: a connection of the test's own, to look at the server behind the library's back.
+//! - [`on_small_disk`]: a file system that fills up.
 //! - [`eventually`]: the one way to wait for something.
 
 #![expect(
@@ -22,6 +23,7 @@
 
 mod address;
 mod clock;
+mod disk;
 mod fake;
 mod kind;
 mod monitor;
@@ -37,6 +39,7 @@ mod wait;
 
 pub use address::{Address, Stream};
 pub use clock::Clock;
+pub use disk::on_small_disk;
 pub use fake::{Answer, FakeServer};
 pub use kind::{Missing, ServerKind, servers_dir};
 pub use monitor::Monitor;

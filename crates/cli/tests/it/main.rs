@@ -18,6 +18,7 @@ mod renewed;
 mod report;
 mod script;
 mod signals;
+mod store;
 mod terminal;
 mod tool;
 mod usage;

@@ -4,6 +4,8 @@
 //! - [`wire`]: what servers see, and what other libraries may rely on.
 //! - [`seeds`], [`cases`], [`peers`]: what earlier locks got wrong, one test per finding.
 //! - [`faults`]: each thing that can break, broken on purpose.
+//! - `store`: the embedded store's own: other processes, its file and its disk.
+//! - [`program`]: what tests start, stop and kill.
 //! - [`api`]: what the types promise.
 
 #![expect(
@@ -19,6 +21,7 @@ mod contract;
 mod fake;
 mod faults;
 mod peers;
+mod program;
 mod seeds;
 mod servers;
 #[cfg(feature = "file")]

@@ -2,9 +2,11 @@
 
 use std::{
     fmt, fs, io,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
     path::{Path, PathBuf},
 };
+
+use rustix::fs::{CWD, FileType, Mode};
 
 /// Where a store is kept.
 #[derive(Clone, Debug)]
@@ -27,7 +29,7 @@ impl fmt::Display for Location {
 /// Why a place cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unfit {
-    #[error("{0} belongs to another user (number {1}); a lock file must be one's own")]
+    #[error("{0} belongs to another user (number {1}); what holds locks must be one's own")]
     Owner(PathBuf, u32),
     #[error("{0} can be written by others (mode {1:03o}); it must not be")]
     Writable(PathBuf, u32),
@@ -54,21 +56,32 @@ pub(super) fn prepare(location: &Location) -> Result<PathBuf, Unfit> {
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or_else(|| Path::new("."));
     check_file_system(directory)?;
-    let mut open = fs::OpenOptions::new();
-    open.read(true).write(true).create(true).truncate(false).mode(0o600);
-    let opened = open.open(&file).map_err(|error| match error.kind() {
-        // Whose it is says more than that it is not permitted.
-        io::ErrorKind::PermissionDenied => {
-            check_owner(&file).err().unwrap_or_else(|| Unfit::Io(file.clone(), error))
-        }
-        _ => Unfit::Io(file.clone(), error),
-    })?;
-    let metadata = opened.metadata().map_err(|error| Unfit::Io(file.clone(), error))?;
-    if !metadata.is_file() {
+    check_directory(directory)?;
+    make(&file)?;
+    if !metadata(&file)?.is_file() {
         return Err(Unfit::NotAFile(file));
     }
     check_owner(&file)?;
+    // SQLite plays these back, whoever made them.
+    for suffix in ["-journal", "-wal"] {
+        let mut log = file.clone().into_os_string();
+        log.push(suffix);
+        match check_owner(Path::new(&log)) {
+            Err(Unfit::Io(_, error)) if error.kind() == io::ErrorKind::NotFound => {}
+            checked => checked?,
+        }
+    }
     Ok(file)
+}
+
+/// Makes the file, if it is not there, without opening it: whoever closes a file gives up all the
+/// locks that its process has there, those of another client's transaction too.
+fn make(file: &Path) -> Result<(), Unfit> {
+    let mode = Mode::RUSR | Mode::WUSR;
+    match rustix::fs::mknodat(CWD, file, FileType::RegularFile, mode, 0) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+        Err(error) => Err(Unfit::Io(file.to_owned(), error.into())),
+    }
 }
 
 /// `~/.local/state/tenure` under the home of the user's account.
@@ -99,7 +112,7 @@ fn make_private(directory: &Path) -> Result<(), Unfit> {
 
 /// Whose file it is: one that others own, or may write, is no proof of anything.
 fn check_owner(path: &Path) -> Result<(), Unfit> {
-    let metadata = fs::metadata(path).map_err(|error| Unfit::Io(path.to_owned(), error))?;
+    let metadata = metadata(path)?;
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(Unfit::Owner(path.to_owned(), metadata.uid()));
     }
@@ -108,6 +121,24 @@ fn check_owner(path: &Path) -> Result<(), Unfit> {
         return Err(Unfit::Writable(path.to_owned(), mode));
     }
     Ok(())
+}
+
+/// Who may put another file in the store's place: nobody but this user and root, whose directories
+/// are everybody's to be in, such as /tmp with its sticky bit.
+fn check_directory(directory: &Path) -> Result<(), Unfit> {
+    let metadata = metadata(directory)?;
+    if ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) {
+        return Err(Unfit::Owner(directory.to_owned(), metadata.uid()));
+    }
+    let mode = metadata.mode() & 0o1777;
+    if mode & 0o1002 == 0o002 {
+        return Err(Unfit::Writable(directory.to_owned(), mode));
+    }
+    Ok(())
+}
+
+fn metadata(path: &Path) -> Result<fs::Metadata, Unfit> {
+    fs::metadata(path).map_err(|error| Unfit::Io(path.to_owned(), error))
 }
 
 #[cfg(target_os = "linux")]

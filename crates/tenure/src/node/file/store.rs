@@ -8,7 +8,7 @@ use tenure_core::{LockKey, Op, Renewal, Reply, Timestamp, Token, Wake};
 use super::{
     place::{self, Location},
     process, stopped,
-    table::{SCHEMA, Table},
+    table::{self, Table},
 };
 use crate::{
     clock,
@@ -37,8 +37,8 @@ struct Opened {
     version: i64,
     /// This process has changed something since the last look.
     dirty: bool,
-    /// The table is there: a transaction of ours has gone through.
-    has_table: bool,
+    /// The settings are made and the table is there: a transaction of ours has gone through.
+    is_ready: bool,
     ops: u32,
 }
 
@@ -53,27 +53,26 @@ impl Store {
         op: &Op,
         deadline: Timestamp,
     ) -> Result<(Reply, Vec<Wake>), NodeError> {
-        let began = clock::now();
         let mut nudged = None;
         loop {
-            let result = match &mut self.opened {
-                Some(opened) => opened.apply(op),
-                None => match self.open() {
-                    Ok(opened) => self.opened.insert(opened).apply(op),
-                    Err(error) => return Err(error),
-                },
+            let opened = match &mut self.opened {
+                Some(opened) => opened,
+                None => self.opened.insert(open(&self.name, &self.location)?),
             };
-            match result {
-                Err(error) if is_busy(&error) && clock::now() < deadline => {
-                    // One that was stopped inside its transaction holds up everybody.
-                    let file = self.opened.as_ref().map(|opened| opened.file.as_path());
-                    if nudged.is_none() && clock::now() >= began + PATIENCE {
-                        nudged = file.and_then(stopped::Nudge::holders_of);
-                    }
-                }
-                Err(error) => return Err(self.error(error)),
+            let error = match opened.apply(op) {
                 Ok(reply) => return Ok(reply),
+                Err(error) => error,
+            };
+            if !is_busy(&error) || clock::now() >= deadline {
+                let error = sqlite_error(&self.name, error);
+                if error.kind() == NodeErrorKind::UnfitStore {
+                    // Another file may be put in its place.
+                    self.opened = None;
+                }
+                return Err(error);
             }
+            // One that was stopped inside its transaction holds up everybody.
+            nudged = nudged.or_else(|| stopped::Nudge::holders_of(&opened.file));
         }
     }
 
@@ -106,35 +105,6 @@ impl Store {
             _ => Turn::Now,
         }
     }
-
-    fn open(&self) -> Result<Opened, NodeError> {
-        let unfit = |error: place::Unfit| {
-            let kind = match error {
-                place::Unfit::Io(..) => NodeErrorKind::Unreachable,
-                _ => NodeErrorKind::UnfitStore,
-            };
-            NodeError::new(&self.name, kind).with_source(error)
-        };
-        let file = place::prepare(&self.location).map_err(unfit)?;
-        let boot = boot_id().map_err(|error| {
-            NodeError::new(&self.name, NodeErrorKind::UnfitStore).with_source(error)
-        })?;
-        let connection = connect(&file).map_err(|error| self.error(error))?;
-        Ok(Opened { connection, boot, file, version: 0, dirty: false, has_table: false, ops: 0 })
-    }
-
-    fn error(&self, error: rusqlite::Error) -> NodeError {
-        let kind = match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => NodeErrorKind::Busy,
-            Some(ErrorCode::DiskFull) => NodeErrorKind::OutOfMemory,
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => NodeErrorKind::UnfitStore,
-            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
-                NodeErrorKind::Unreachable
-            }
-            _ => NodeErrorKind::Refused,
-        };
-        NodeError::new(&self.name, kind).with_source(error)
-    }
 }
 
 /// When a waiter should look.
@@ -144,23 +114,50 @@ pub(super) enum Turn {
     After(Timestamp),
 }
 
-fn connect(file: &std::path::Path) -> rusqlite::Result<Connection> {
-    let connection = Connection::open(file)?;
-    connection.busy_timeout(BUSY)?;
-    // A journal that is overwritten in place costs fewer system calls than one that is deleted.
-    connection.execute_batch("PRAGMA synchronous=OFF; PRAGMA journal_mode=PERSIST;")?;
-    Ok(connection)
+fn open(name: &Arc<str>, location: &Location) -> Result<Opened, NodeError> {
+    let file = place::prepare(location).map_err(|error| {
+        let kind = match error {
+            place::Unfit::Io(..) => NodeErrorKind::Unreachable,
+            _ => NodeErrorKind::UnfitStore,
+        };
+        NodeError::new(name, kind).with_source(error)
+    })?;
+    let boot = boot_id()
+        .map_err(|error| NodeError::new(name, NodeErrorKind::UnfitStore).with_source(error))?;
+    // Nothing is read from the file yet, so nobody can be in the way.
+    let connection = Connection::open(&file).and_then(|connection| {
+        connection.busy_timeout(BUSY)?;
+        Ok(connection)
+    });
+    let connection = connection.map_err(|error| sqlite_error(name, error))?;
+    Ok(Opened { connection, boot, file, version: 0, dirty: false, is_ready: false, ops: 0 })
+}
+
+fn sqlite_error(name: &Arc<str>, error: rusqlite::Error) -> NodeError {
+    let kind = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => NodeErrorKind::Busy,
+        Some(ErrorCode::DiskFull) => NodeErrorKind::OutOfMemory,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => NodeErrorKind::UnfitStore,
+        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
+            NodeErrorKind::Unreachable
+        }
+        _ => NodeErrorKind::Refused,
+    };
+    NodeError::new(name, kind).with_source(error)
 }
 
 impl Opened {
     fn apply(&mut self, op: &Op) -> rusqlite::Result<(Reply, Vec<Wake>)> {
         self.ops = self.ops.wrapping_add(1);
         let sweep = self.ops.is_multiple_of(OPS_PER_SWEEP);
+        if !self.is_ready {
+            self.connection.execute_batch(SETTINGS)?;
+        }
         let boot = &self.boot;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        if !self.has_table {
-            transaction.execute_batch(SCHEMA)?;
+        if !self.is_ready {
+            table::prepare(&transaction)?;
         }
         // Inside the transaction: nobody else can come between the time and the op.
         let at = clock::node_time();
@@ -185,7 +182,7 @@ impl Opened {
         }
         let wrote = table.wrote.get();
         transaction.commit()?;
-        self.has_table = true;
+        self.is_ready = true;
         self.dirty |= wrote;
         Ok(reply)
     }
@@ -202,10 +199,11 @@ fn boot_id() -> std::io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// SQLite's own patience; ours goes on until the op's deadline.
-const BUSY: Duration = Duration::from_millis(50);
+/// A journal that is overwritten in place costs fewer system calls than one that is deleted.
+const SETTINGS: &str = "PRAGMA synchronous=OFF; PRAGMA journal_mode=PERSIST";
 
-/// No transaction takes this long unless its process was stopped inside it.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// SQLite's own patience; ours goes on until the op's deadline. No transaction takes this long
+/// unless its process was stopped inside it, and the shortest op has time for two of them.
+const BUSY: Duration = Duration::from_millis(20);
 
 const OPS_PER_SWEEP: u32 = 1_000;

@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, collections::BTreeSet, time::Duration};
 
-use rusqlite::{OptionalExtension as _, Transaction, params};
+use rusqlite::{OptionalExtension as _, Transaction, ffi, params};
 use tenure_core::{FENCE_FLOOR_TTL, LockKey, NodeTime, Row, Stored, Value};
 
 /// The tables during one transaction.
@@ -12,24 +12,6 @@ pub(super) struct Table<'a> {
     pub(super) at: NodeTime,
     pub(super) wrote: Cell<bool>,
 }
-
-/// What is stored, version 1. Times are on the clock that counts from the row's boot.
-pub(super) const SCHEMA: &str = "\
-CREATE TABLE IF NOT EXISTS locks (
-    key BLOB PRIMARY KEY,
-    token BLOB,
-    token_ends_ms INTEGER NOT NULL,
-    number INTEGER,
-    number_ends_ms INTEGER NOT NULL,
-    queue_ends_ms INTEGER NOT NULL,
-    boot TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS queue (
-    key BLOB,
-    score INTEGER,
-    member BLOB,
-    PRIMARY KEY (key, score, member)
-) WITHOUT ROWID";
 
 impl Table<'_> {
     /// Loads a row, has it changed, and stores it if it was.
@@ -161,3 +143,44 @@ fn signed(number: u64) -> i64 {
 fn duration_ms(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
+
+/// Makes the tables, unless they are there.
+///
+/// # Errors
+///
+/// Those of SQLite; that it is no database of ours when another version of this made it.
+pub(super) fn prepare(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    match transaction.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))? {
+        VERSION => Ok(()),
+        0 => {
+            transaction.execute_batch(SCHEMA)?;
+            transaction.pragma_update(None, "user_version", VERSION)
+        }
+        other => Err(rusqlite::Error::SqliteFailure(
+            ffi::Error::new(ffi::SQLITE_NOTADB),
+            Some(format!(
+                "the store has version {other}, and this program knows version {VERSION}"
+            )),
+        )),
+    }
+}
+
+const VERSION: i64 = 1;
+
+/// What is stored. Times are on the clock that counts from the row's boot.
+const SCHEMA: &str = "\
+CREATE TABLE IF NOT EXISTS locks (
+    key BLOB PRIMARY KEY,
+    token BLOB,
+    token_ends_ms INTEGER NOT NULL,
+    number INTEGER,
+    number_ends_ms INTEGER NOT NULL,
+    queue_ends_ms INTEGER NOT NULL,
+    boot TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS queue (
+    key BLOB,
+    score INTEGER,
+    member BLOB,
+    PRIMARY KEY (key, score, member)
+) WITHOUT ROWID";

@@ -21,7 +21,6 @@ mod outage;
 mod ownership;
 mod panic;
 mod pause;
-mod program;
 mod reconnect;
 mod refusals;
 mod renewal;
@@ -34,6 +33,18 @@ use std::{sync::LazyLock, thread, time::Duration};
 
 use tenure::{LossReason, NodeError, NodeErrorKind, blocking};
 use tenure_testkit::{Server, ServerKind, eventually};
+
+use crate::program;
+
+/// What the tests here start, by name.
+pub(crate) const PROGRAMS: [(&str, fn()); 6] = [
+    ("contend", contention::contend),
+    ("drop and return", exit::drop_and_return),
+    ("fork", fork::parent),
+    ("come and go", leaks::come_and_go),
+    ("panic in the engine", panic::panic_in_the_engine),
+    ("hold", pause::holder),
+];
 
 /// How long to wait for what must come, on a machine that compiles something else meanwhile.
 const LIMIT: Duration = Duration::from_secs(20);

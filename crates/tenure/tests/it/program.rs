@@ -9,6 +9,7 @@
 use std::{
     collections::HashMap,
     io::{BufRead, BufReader, Write},
+    path::PathBuf,
     process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, channel},
     thread,
@@ -18,57 +19,64 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use tenure_testkit::{eventually, scale};
 
-use super::{contention, exit, fork, leaks, panic, pause};
-
-/// Every program, by its name.
-const PROGRAMS: [(&str, fn()); 6] = [
-    ("contend", contention::contend),
-    ("drop and return", exit::drop_and_return),
-    ("fork", fork::parent),
-    ("come and go", leaks::come_and_go),
-    ("panic in the engine", panic::panic_in_the_engine),
-    ("hold", pause::holder),
-];
-
 const NAME: &str = "TENURE_PROGRAM";
 
 /// The entrance of a program; without one it has nothing to do, and passes.
 #[test]
 fn entrance() {
     let Ok(name) = std::env::var(NAME) else { return };
-    let programs = HashMap::from(PROGRAMS);
+    let programs = crate::faults::PROGRAMS.into_iter();
+    #[cfg(feature = "file")]
+    let programs = programs.chain(crate::store::PROGRAMS);
+    let programs: HashMap<_, _> = programs.collect();
     programs[name.as_str()]();
     std::process::exit(0);
 }
 
 /// A setting that the test gave this program.
-pub(super) fn setting(name: &str) -> String {
+pub(crate) fn setting(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("the program was not given {name}"))
 }
 
 /// Says a line to the test, on a line of its own whatever libtest has printed before.
-pub(super) fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     let mut out = std::io::stdout();
     writeln!(out, "\n{MARK}{line}").expect("the test listens");
     out.flush().expect("the test listens");
 }
 
 /// Waits for a line from the test.
-pub(super) fn heed() -> String {
+pub(crate) fn heed() -> String {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).expect("the test speaks");
     line.trim_end().to_owned()
 }
 
 /// A program that runs; killed when this is dropped.
-pub(super) struct Program {
+pub(crate) struct Program {
     child: Child,
     says: Receiver<String>,
 }
 
 impl Program {
-    pub(super) fn start(name: &str, settings: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(std::env::current_exe().expect("the path of this program"))
+    pub(crate) fn start(name: &str, settings: &[(&str, &str)]) -> Self {
+        Self::start_by(Command::new(this_program()), name, settings)
+    }
+
+    /// Starts it with a small file system of its own at the directory.
+    #[cfg(feature = "file")]
+    pub(crate) fn start_on_small_disk(
+        at: &std::path::Path,
+        name: &str,
+        settings: &[(&str, &str)],
+    ) -> Self {
+        let mut command = tenure_testkit::on_small_disk(at);
+        command.arg(this_program());
+        Self::start_by(command, name, settings)
+    }
+
+    fn start_by(mut command: Command, name: &str, settings: &[(&str, &str)]) -> Self {
+        let mut child = command
             .args([&entrance_name(), "--exact", "--nocapture", "--test-threads=1"])
             .env(NAME, name)
             .envs(settings.iter().copied())
@@ -96,22 +104,36 @@ impl Program {
     /// # Panics
     ///
     /// When it ends without one, or says nothing for too long.
-    pub(super) fn hear(&mut self) -> String {
+    pub(crate) fn hear(&mut self) -> String {
         let line = self.says.recv_timeout(patience());
         line.unwrap_or_else(|error| panic!("the program says nothing: {error}"))
     }
 
-    pub(super) fn tell(&mut self, line: &str) {
+    pub(crate) fn tell(&mut self, line: &str) {
         let to = self.child.stdin.as_mut().expect("a pipe");
         writeln!(to, "{line}").expect("the program listens");
     }
 
-    pub(super) fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("the program runs");
     }
 
+    /// Stops it, and waits until it has stopped.
+    #[cfg(feature = "file")]
+    pub(crate) fn stop(&self) {
+        self.signal(Signal::STOP);
+        eventually(patience(), "the program is stopped", || self.is_stopped());
+    }
+
+    #[cfg(feature = "file")]
+    pub(crate) fn is_stopped(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        // The name, in parentheses, may hold anything; the state follows the last of them.
+        stat.expect("the program runs").rsplit(") ").next().expect("a state").starts_with('T')
+    }
+
     /// Waits until it ends by itself, and demands that it ends well.
-    pub(super) fn end_well(mut self) {
+    pub(crate) fn end_well(mut self) {
         let mut status = None;
         eventually(patience(), "the program ends", || {
             status = self.child.try_wait().expect("ask for the program's end");
@@ -128,6 +150,10 @@ impl Drop for Program {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+fn this_program() -> PathBuf {
+    std::env::current_exe().expect("the path of this program")
 }
 
 /// The entrance's name, as libtest knows it: without the crate's.

@@ -1,0 +1,84 @@
+//! The embedded store, beyond the contract: other processes, its file, and the disk below.
+//!
+//! Whoever opens and closes a file loses the locks that its process has there, so no test reads the
+//! file of a store that it uses itself, but through SQLite.
+
+mod crowd;
+mod disk;
+mod inside;
+mod killed;
+mod rows;
+mod stopped;
+mod unfit;
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use tenure::{
+    AcquireError, NodeError,
+    blocking::{Client, Lock, LockGuard},
+};
+use tenure_testkit::TempDir;
+
+use crate::program::{self, Program};
+
+/// What the tests here start, by name.
+pub(crate) const PROGRAMS: [(&str, fn()); 5] = [
+    ("add in the store", crowd::add),
+    ("come and go in the store", killed::come_and_go),
+    ("stay inside a transaction", inside::stay_inside),
+    ("try once in the store", inside::try_once),
+    ("meet a full disk", disk::meet_a_full_disk),
+];
+
+/// A store of the test's own.
+struct Store {
+    directory: TempDir,
+}
+
+impl Store {
+    fn new() -> Self {
+        Self { directory: TempDir::new() }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.path().join("locks.db")
+    }
+
+    fn lock(&self, key: &str) -> Lock {
+        connect(&self.file()).lock(key)
+    }
+
+    fn sql(&self) -> Connection {
+        Connection::open(self.file()).unwrap()
+    }
+
+    /// Starts a program that is given the store.
+    fn start(&self, program: &str, settings: &[(&str, &str)]) -> Program {
+        let file = self.file().display().to_string();
+        Program::start(program, &[&[("STORE", &*file)], settings].concat())
+    }
+
+    /// What is wrong with the file, if anything is.
+    fn is_sound(&self) -> bool {
+        let check = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
+        self.sql().query_row("PRAGMA integrity_check", [], check).unwrap() == "ok"
+    }
+}
+
+fn connect(file: &Path) -> Client {
+    Client::connect(&format!("file://{}", file.display())).unwrap()
+}
+
+/// The store that a test gave this program.
+fn given() -> PathBuf {
+    program::setting("STORE").into()
+}
+
+/// Why nobody can tell whether the lock is free.
+fn untold(result: Result<Option<LockGuard>, AcquireError>) -> NodeError {
+    match result {
+        Err(AcquireError::NoQuorum(mut error)) => error.failed.remove(0),
+        other => panic!("not untold: {other:?}"),
+    }
+}
