@@ -36,6 +36,9 @@ pub enum Op {
         entries: Vec<Entry>,
         /// A command of a dead connection may still arrive under this token: it must do nothing.
         bury: bool,
+        /// Leave the lock free for so long first, in milliseconds, for those who do not queue; the
+        /// next waiter is told to look after that. Zero hands it on at once.
+        open_ms: u64,
     },
     /// Raise the TTL if this very token holds the lock, and tell its number. Never creates.
     Resume {
@@ -182,6 +185,8 @@ pub enum Next {
     Nobody,
     /// The lock is set for the next waiter, for a claim.
     Waiter,
+    /// Nobody yet: the lock is free for a moment, and the next waiter will look after that.
+    Open,
     /// Many dead waiters were dropped, and there are more: ask again at once.
     More,
 }

@@ -16,6 +16,12 @@ impl Channel {
         Self(format!("tenure:{random:016x}").into())
     }
 
+    /// Of nobody: what a hint names when the lock went to no waiter.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self("-".into())
+    }
+
     /// A channel by its name, which is printable and has no space.
     #[must_use]
     pub fn named(name: &str) -> Self {

@@ -5,6 +5,12 @@ use std::time::Duration;
 use crate::{Backoff, Channel, Held, Ticket, Timestamp, TtlLeft, backoff::spread};
 
 /// How long an acquisition waits for another's lease to end.
+///
+/// Waiters of tenure stand in a queue, first come, first served, and are told of their turn.
+///
+/// **Clients of other libraries do not queue.** They poll, and while waiters of tenure stand in the
+/// queue a release hands the lock to the next of them: a poller finds it held for as long as there
+/// is a queue. `Lock::let_others_in` gives pollers a chance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "for ever, for a while, or not at all")]
 pub enum Wait {

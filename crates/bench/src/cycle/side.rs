@@ -145,7 +145,7 @@ impl Scripts {
             let Reply::Granted(_) = self.call(&acquire, 2 * count)? else {
                 return Err("the key was not free".into());
             };
-            let release = Op::Release { key, token, entries: Vec::new(), bury: false };
+            let release = Op::Release { key, token, entries: Vec::new(), bury: false, open_ms: 0 };
             match self.call(&release, 2 * count + 1)? {
                 Reply::Released { release: Release::Released(_), .. } => Ok(()),
                 other => Err(format!("the release was answered by {other:?}").into()),

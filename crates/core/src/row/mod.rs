@@ -92,14 +92,14 @@ impl Row {
             }
             Op::Resume { token, ttl, .. } => self.resume(at, token, *ttl),
             Op::Steal { token, ttl, .. } => self.grant(at, token, *ttl),
-            Op::Release { token, entries, bury, .. } => {
+            Op::Release { token, entries, bury, open_ms, .. } => {
                 if *bury {
                     self.bury(at, token);
                 }
                 self.leave(token, entries);
-                self.release(at, Some(token), &mut wakes)
+                self.release(at, Some(token), *open_ms, &mut wakes)
             }
-            Op::ForceRelease { .. } => self.release(at, None, &mut wakes),
+            Op::ForceRelease { .. } => self.release(at, None, 0, &mut wakes),
             Op::Inspect { .. } => Reply::Inspected(self.inspect(at)),
             Op::Renew(leases) => {
                 Reply::Renewed(leases.iter().map(|lease| self.renew(at, lease)).collect())
@@ -148,14 +148,14 @@ impl Row {
         let suspect = place.and_then(|place| place.suspect.as_ref());
         if free {
             match self.serve(at, Some(token), suspect, wakes) {
-                Served::Me | Served::Next(Next::Nobody) => return self.grant(at, token, ttl),
-                Served::Next(Next::More) => {
+                Served::Me | Served::Nobody => return self.grant(at, token, ttl),
+                Served::More => {
                     if joined.is_some() {
                         self.keep_queue(at, 0);
                     }
                     return Reply::More;
                 }
-                Served::Next(Next::Waiter) => {}
+                Served::Waiter => {}
             }
         }
         let Some(held) = self.lock.as_ref().map(|stored| held(stored, at)) else {
@@ -197,7 +197,13 @@ impl Row {
     }
 
     /// Gives the lock up if the token holds it, or anyway without a token; hands it on.
-    fn release(&mut self, at: NodeTime, token: Option<&Token>, wakes: &mut Wakes<'_>) -> Reply {
+    fn release(
+        &mut self,
+        at: NodeTime,
+        token: Option<&Token>,
+        open_ms: u64,
+        wakes: &mut Wakes<'_>,
+    ) -> Reply {
         let release = match &self.lock {
             None => Release::Free,
             Some(stored) if token.is_none_or(|token| holds(stored, token)) => {
@@ -210,10 +216,10 @@ impl Row {
                 };
             }
         };
-        let next = match self.serve(at, None, None, wakes) {
-            Served::Next(next) => next,
-            Served::Me => Next::Nobody,
-        };
+        let opens = open_ms > 0
+            && self.lock.is_some()
+            && self.name_stand_in(None, &Channel::nobody(), open_ms, wakes);
+        let next = if opens { Next::Open } else { self.serve(at, None, None, wakes).next() };
         if next != Next::Waiter {
             self.lock = None;
         }

@@ -11,11 +11,26 @@ use crate::{
 /// Entries and tombstones by score, then by member, as a server sorts them.
 pub(super) type Members = BTreeSet<(u64, Vec<u8>)>;
 
-/// As [`Next`], for a caller that may itself be the next.
+/// Whom a lock that is free, or being given up, went to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Served {
+    /// The caller stands first.
     Me,
-    Next(Next),
+    Nobody,
+    Waiter,
+    /// Many dead waiters were dropped, and there are more.
+    More,
+}
+
+impl Served {
+    /// As it is told to one that does not wait.
+    pub(super) const fn next(self) -> Next {
+        match self {
+            Self::Me | Self::Nobody => Next::Nobody,
+            Self::Waiter => Next::Waiter,
+            Self::More => Next::More,
+        }
+    }
 }
 
 /// Who listens, and who was told.
@@ -128,17 +143,17 @@ impl Row {
         suspect: Option<&Channel>,
         wakes: &mut Wakes<'_>,
     ) -> Served {
-        let Ok(number) = self.next_number(at) else { return Served::Next(Next::Nobody) };
+        let Ok(number) = self.next_number(at) else { return Served::Nobody };
         for _ in 0..MOST_SERVED {
             let Some((score, member)) = self.pop_first() else {
-                return Served::Next(Next::Nobody);
+                return Served::Nobody;
             };
             if score >= TOMBSTONES {
                 // Only tombstones are left. A young one is put back, and its key's end with it.
                 if score - TOMBSTONES + TOMBSTONE_MS > at.wall_us / 1_000 {
                     self.add(score, member);
                     self.keep_queue(at, 0);
-                    return Served::Next(Next::Nobody);
+                    return Served::Nobody;
                 }
                 continue;
             }
@@ -149,41 +164,44 @@ impl Row {
             let grant = Wake::Grant { to: channel.clone(), token: token.into() };
             if suspect != Some(&channel) && wakes.tell(grant) {
                 self.set(at, token.as_bytes(), claim, number);
-                self.name_stand_in(me, &channel, claim, wakes);
-                return Served::Next(Next::Waiter);
+                _ = self.name_stand_in(me, &channel, claim.as_millis(), wakes);
+                return Served::Waiter;
             }
         }
-        Served::Next(Next::More)
+        Served::More
     }
 
     /// Tells the next live waiter of another connection to look after the one that was served.
-    fn name_stand_in(
+    /// Returns whether there is one.
+    pub(super) fn name_stand_in(
         &mut self,
         me: Option<&Token>,
         granted: &Channel,
-        claim: Ttl,
+        claim_ms: u64,
         wakes: &mut Wakes<'_>,
-    ) {
+    ) -> bool {
         let mut index = 0;
         for _ in 0..MOST_STAND_INS {
-            let Some((score, member)) = self.members().iter().nth(index).cloned() else { return };
-            if score >= TOMBSTONES {
-                return;
-            }
+            let first = self.members().iter().nth(index).cloned();
+            let Some((_, member)) = first.filter(|(score, _)| *score < TOMBSTONES) else {
+                return false;
+            };
             match parse(&member) {
                 Some(Parsed { channel, .. }) if channel == *granted => index += 1,
-                Some(Parsed { token, .. }) if me.is_some_and(|me| me.as_str() == token) => return,
+                Some(Parsed { token, .. }) if me.is_some_and(|me| me.as_str() == token) => {
+                    return true;
+                }
                 Some(Parsed { token, channel, .. }) => {
                     let (token, granted) = (token.into(), granted.clone());
-                    let claim_ms = claim.as_millis();
                     if wakes.tell(Wake::StandIn { to: channel, token, claim_ms, granted }) {
-                        return;
+                        return true;
                     }
                     _ = self.remove(&member);
                 }
                 None => _ = self.remove(&member),
             }
         }
+        false
     }
 
     /// Who waits, in order.

@@ -39,15 +39,15 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "187ec26d2e593e02e97e48eb746fdd8f1136e08a", "queue.lua");
+    script!("acquire", "cef59cdc50508fa53135a78664866fceb8ce5bee", "queue.lua");
 static RESUME: Script = script!("resume", "a9a338fb9f38ecb8b04fc3349dbf8098baa44a42");
 static STEAL: Script = script!("steal", "d2256b1431b794dcc6ceb3cfc7707f54a826dcb0");
 static RELEASE: Script =
-    script!("release", "ccf8da3f7b7707ee01314b46b4bc470f6fa9b812", "queue.lua");
+    script!("release", "9249e54d40f698c1bde379f9dcbade253770332a", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "5402170bc38eef49bd5d7ea6b4328015eb4cbd6a", "queue.lua");
+    script!("force_release", "c226ace58309caaa885eb99b6674fb14cdb544c5", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "dd4df98b147de22590adc1a6fb7f9a2c4d2ecb3a", "queue.lua");
+    script!("inspect", "2460ea7247e2f5af8251cd3af3818e037fe92261", "queue.lua");
 static RENEW: Script = script!("renew", "3928c218163ba4e48fe57053faf14ba4698c5244");
 
 /// Every script, for tests and for those who audit them.
@@ -85,10 +85,11 @@ impl Call {
                 call.keys_of(key);
                 call.lease(token, *ttl);
             }
-            Op::Release { key, token, entries, bury } => {
+            Op::Release { key, token, entries, bury, open_ms } => {
                 call.keys_of(key);
                 call.args.push(token.as_bytes().to_vec());
                 call.args.push(number(u64::from(*bury)));
+                call.args.push(number(*open_ms));
                 call.args.extend(entries.iter().map(|entry| entry.member(token)));
             }
             Op::ForceRelease { key } => call.keys_of(key),

@@ -27,23 +27,25 @@ local function tell(channel, message)
   return type(heard) == 'number' and heard > 0
 end
 
--- Names the next live waiter of another connection to look after the one that was served.
+-- Names the next live waiter of another connection to look after the one that was served. Returns
+-- whether there is one.
 local function name_stand_in(me, granted, claim)
   local index = 0
   for _ = 1, MOST_STAND_INS do
-    local entry = redis.call('ZRANGE', Q, index, index, 'WITHSCORES')
-    if #entry == 0 or tonumber(entry[2]) >= TOMBSTONES then return end
+    local entry = redis.pcall('ZRANGE', Q, index, index, 'WITHSCORES')
+    if entry.err or #entry == 0 or tonumber(entry[2]) >= TOMBSTONES then return false end
     local token, channel = parse(entry[1])
     if channel == granted then
       index = index + 1
     elseif token and token == me then
-      return
+      return true
     elseif token and tell(channel, 'w ' .. token .. ' ' .. claim .. ' ' .. granted) then
-      return
+      return true
     else
       redis.call('ZREM', Q, entry[1])
     end
   end
+  return false
 end
 
 -- Hands the lock, which is free or being given up, to the next waiter that is there. Returns

@@ -2,8 +2,9 @@
 -- takes the token out of the queue. A lock that is free is handed on all the same.
 --
 -- KEYS    1 lock, 2 fence, 3 queue
--- ARGV    1 request number, 2 token, 3 '1' to leave a tombstone else '0', 4... the token's entries
--- Replies {request, 'released', token, 'nobody' | 'waiter' | 'more'}
+-- ARGV    1 request number, 2 token, 3 '1' to leave a tombstone else '0', 4 how long to leave the
+--         lock free first (ms) or '0', 5... the token's entries
+-- Replies {request, 'released', token, 'nobody' | 'waiter' | 'open' | 'more'}
 --         {request, 'free', 'nobody' | 'waiter' | 'more'}
 --         {request, 'held', value at the lock}
 --         {request, 'type', type at the lock}
@@ -23,7 +24,7 @@ if ARGV[3] == '1' then
     redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)
   end
 end
-if ARGV[4] then redis.pcall('ZREM', Q, unpack(ARGV, 4)) end
+if ARGV[5] then redis.pcall('ZREM', Q, unpack(ARGV, 5)) end
 if value ~= token then
   local refusal = not_primary(Q)
   if refusal then return refusal end
@@ -33,7 +34,12 @@ if value ~= token then
   if other then return {request, 'type', other} end
   if value then return {request, 'held', value} end
 end
-local next = serve()
+local next
+if value and ARGV[4] ~= '0' and name_stand_in(nil, '-', ARGV[4]) then
+  next = 'open'
+else
+  next = serve()
+end
 if value and next ~= 'waiter' then redis.call('DEL', K) end
 if value then return {request, 'released', token, next} end
 return {request, 'free', next}

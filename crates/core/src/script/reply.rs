@@ -110,6 +110,7 @@ impl Fields {
         let next = match self.text()?.as_str() {
             "nobody" => Next::Nobody,
             "waiter" => Next::Waiter,
+            "open" => Next::Open,
             "more" => Next::More,
             _ => return None,
         };

@@ -50,9 +50,11 @@ impl Forms {
             Reply::Released { release, next } => self.add(match (release, next) {
                 (Release::Released(_), Next::Nobody) => "released: nobody waits",
                 (Release::Released(_), Next::Waiter) => "released: handed over",
+                (Release::Released(_), Next::Open) => "released: left open",
                 (Release::Released(_), Next::More) => "released: more",
                 (Release::Free, Next::Nobody) => "already free: nobody waits",
                 (Release::Free, Next::Waiter) => "already free: handed over",
+                (Release::Free, Next::Open) => "already free: left open",
                 (Release::Free, Next::More) => "already free: more",
                 (Release::Other(_), _) => "not released: another's",
             }),
@@ -94,7 +96,7 @@ impl Forms {
 }
 
 /// All that a server says in these sequences.
-const FORMS: [&str; 31] = [
+const FORMS: [&str; 32] = [
     "woken: granted",
     "woken: stands in",
     "granted",
@@ -117,6 +119,7 @@ const FORMS: [&str; 31] = [
     "not renewed: another's",
     "released: nobody waits",
     "released: handed over",
+    "released: left open",
     "released: more",
     "already free: nobody waits",
     "already free: handed over",

@@ -91,6 +91,12 @@ impl Lock {
         Self(self.0.min_validity(least))
     }
 
+    /// See [`crate::Lock::let_others_in`].
+    #[must_use]
+    pub fn let_others_in(self, hand_overs: u32) -> Self {
+        Self(self.0.let_others_in(hand_overs))
+    }
+
     /// See [`crate::Lock::label`].
     #[must_use]
     pub fn label(self, label: impl Into<String>) -> Self {

@@ -246,7 +246,7 @@ impl<'a> Quest<'a> {
     /// Enters a grant into the table of leases.
     fn hold(mut self, number: FencingToken, sent: Timestamp) -> Result<Holding, AcquireError> {
         self.open = false;
-        let AcquireRequest { key, settings, class, .. } = self.request;
+        let AcquireRequest { key, settings, .. } = self.request;
         let deadline = sent + settings.ttl.validity();
         let life = Arc::clone(&self.state.life);
         let token = self.waiter.token().clone();
@@ -254,7 +254,7 @@ impl<'a> Quest<'a> {
         let id = self.state.fresh_lease();
         let standing = self.waiter.standing();
         let cell_of_lease = Arc::clone(&cell);
-        self.state.leases.insert(id, sent, *settings, cell_of_lease, class.clone(), standing);
+        self.state.leases.insert(id, sent, self.request, cell_of_lease, standing);
         self.state.young.add(id, settings.ttl);
         let inbox = self.state.inbox.upgrade().ok_or(AcquireError::EngineStopped)?;
         Ok(Holding::new(id, cell, inbox))

@@ -1,6 +1,6 @@
 //! What handles ask of the engine.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use tenure_core::{Held, HolderLabel, LeaseSettings, LockKey, Op, Reply, Token, Ttl, Wait};
 use tokio::sync::oneshot;
@@ -43,6 +43,8 @@ pub(crate) struct AcquireRequest {
     pub(crate) min_validity: Option<Duration>,
     pub(crate) label: HolderLabel,
     pub(crate) class: Class,
+    /// Of so many hand-overs, one leaves the key free first for clients of other libraries.
+    pub(crate) let_others_in: Option<NonZeroU32>,
 }
 
 /// The ways to come by a lease.

@@ -1,6 +1,6 @@
 //! The reaper: gives back what is not wanted any more, until a server says that it is back.
 
-use std::{cell::Cell, rc::Rc, time::Duration};
+use std::{cell::Cell, num::NonZeroU32, rc::Rc, time::Duration};
 
 use tenure_core::{Backoff, LockKey, LossReason, Next, Op, Release, Reply, Timestamp, Token};
 use tokio::sync::{Notify, oneshot};
@@ -131,8 +131,10 @@ impl State {
             until: entry.lease.deadline() + entry.lease.ttl().get(),
         };
         let class = entry.class.clone();
+        let turn = |n: NonZeroU32| random::jitter().is_multiple_of(u64::from(n.get()));
+        let open_ms = if entry.let_others_in.is_some_and(turn) { OPEN_MS } else { 0 };
         entry.settle();
-        let first = self.ask_release(&unwanted);
+        let first = self.ask_opening(&unwanted, open_ms);
         let job = Job::begin(self);
         task::spawn(async move {
             let first = first.await;
@@ -151,7 +153,15 @@ impl State {
                 // A caller that has stopped waiting is no error: the release went out.
                 _ = reply.send(result);
             }
+            let opened = matches!(first, Ok((_, Next::Open)));
             _ = job.0.until_answered(&unwanted, first).await;
+            if opened {
+                // The next waiter was told to look by then; it may have died since.
+                let state = Rc::clone(&job.0);
+                drop(job);
+                state.timers.sleep_until(clock::now() + OPEN_LOOK).await;
+                _ = state.ask_release(&unwanted).await;
+            }
         });
     }
 
@@ -183,9 +193,18 @@ impl State {
         &self,
         unwanted: &Unwanted,
     ) -> impl Future<Output = Result<Answered, NodeError>> + use<> {
+        self.ask_opening(unwanted, 0)
+    }
+
+    /// As [`State::ask_release`], but the lock is left free for so long first.
+    fn ask_opening(
+        &self,
+        unwanted: &Unwanted,
+        open_ms: u64,
+    ) -> impl Future<Output = Result<Answered, NodeError>> + use<> {
         let Standing { entries, ambiguous } = unwanted.standing.clone();
         let (key, token) = (unwanted.key.clone(), unwanted.token.clone());
-        let op = Op::Release { key, token, entries, bury: ambiguous };
+        let op = Op::Release { key, token, entries, bury: ambiguous, open_ms };
         let answer = self.node.call(op, command_limit(Duration::MAX));
         let out_of_step = NodeError::new(self.node.name(), NodeErrorKind::Protocol);
         async move {
@@ -213,6 +232,12 @@ fn judge(release: &Release, lost: Option<LossReason>) -> Result<(), ReleaseError
 
 /// When to look again for a command that arrived after its undoing.
 const LATE_LOOK: Duration = Duration::from_secs(1);
+
+/// Longer than most clients of other libraries pause between two looks: 100 to 250 ms.
+const OPEN_MS: u64 = 300;
+
+/// When to look whether a lock that was left free has found a holder.
+const OPEN_LOOK: Duration = Duration::from_millis(OPEN_MS + 100);
 
 const LEAST_PAUSE: Duration = Duration::from_millis(20);
 const MOST_PAUSE: Duration = Duration::from_secs(1);

@@ -4,6 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     collections::{BTreeSet, HashMap},
     future::Future,
+    num::NonZeroU32,
     pin::Pin,
     rc::Rc,
     sync::Arc,
@@ -11,12 +12,12 @@ use std::{
 };
 
 use tenure_core::{
-    Lease, LeaseSettings, LockKey, LossReason, Op, Renewal, RenewalAnswer, Reply, Timestamp, Token,
-    Ttl,
+    Lease, LockKey, LossReason, Op, Renewal, RenewalAnswer, Reply, Timestamp, Token, Ttl,
 };
 use tokio::sync::Notify;
 
 use super::{
+    command::AcquireRequest,
     lease::{LeaseCell, LeaseId},
     state::{State, command_limit},
 };
@@ -48,6 +49,7 @@ pub(super) struct Entry {
     pub(super) granted: Timestamp,
     /// What of its wait may still be on the node.
     pub(super) standing: Standing,
+    pub(super) let_others_in: Option<NonZeroU32>,
     due: Timestamp,
     /// Dropped when its key is not to be watched any more.
     watch: Option<Rc<Watch>>,
@@ -71,16 +73,24 @@ impl Leases {
         &self,
         id: LeaseId,
         sent: Timestamp,
-        settings: LeaseSettings,
+        request: &AcquireRequest,
         cell: Arc<LeaseCell>,
-        class: Class,
         standing: Standing,
     ) {
-        let lease = Lease::new(sent, settings);
+        let AcquireRequest { settings, class, let_others_in, .. } = request;
+        let lease = Lease::new(sent, *settings);
         let due = lease.poll_timeout();
-        self.entries
-            .borrow_mut()
-            .insert(id, Entry { lease, cell, class, granted: sent, standing, due, watch: None });
+        let entry = Entry {
+            lease,
+            cell,
+            class: class.clone(),
+            granted: sent,
+            standing,
+            let_others_in: *let_others_in,
+            due,
+            watch: None,
+        };
+        self.entries.borrow_mut().insert(id, entry);
         self.schedule(due, id);
     }
 

@@ -1,6 +1,6 @@
 //! A lock's settings, checked before anything is sent.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use tenure_core::{HolderLabel, LeaseSettings, LockKey, Ttl, Wait};
 
@@ -34,6 +34,7 @@ pub(super) struct Settings {
     pub(super) min_validity: Option<Duration>,
     pub(super) label: Option<String>,
     pub(super) class: Class,
+    pub(super) let_others_in: Option<u32>,
 }
 
 impl Settings {
@@ -47,6 +48,7 @@ impl Settings {
             min_validity: None,
             label: None,
             class: "default".into(),
+            let_others_in: None,
         }
     }
 
@@ -85,6 +87,14 @@ impl Settings {
                 "it must be below the TTL less 1 % and 2 ms, the most a lease can have left",
             );
         }
+        let let_others_in = self.let_others_in.map(NonZeroU32::new);
+        if let_others_in == Some(None) {
+            return Err(ConfigError::Setting {
+                setting: "let_others_in",
+                value: "0".to_owned(),
+                bound: "it must be at least 1, once in so many hand-overs",
+            });
+        }
         let label = self.label.as_deref().map(HolderLabel::new).transpose();
         Ok(AcquireRequest {
             key: self.key()?,
@@ -94,6 +104,7 @@ impl Settings {
             min_validity: self.min_validity,
             label: label.map_err(ConfigError::Label)?.unwrap_or_else(|| default_label.clone()),
             class: Class::clone(&self.class),
+            let_others_in: let_others_in.flatten(),
         })
     }
 }

@@ -130,15 +130,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "who leaves stays",
         RELEASE,
-        "if ARGV[4] then redis.pcall('ZREM', Q, unpack(ARGV, 4)) end",
+        "if ARGV[5] then redis.pcall('ZREM', Q, unpack(ARGV, 5)) end",
         "",
     ),
-    Mutant("who leaves, leaves by one entry", RELEASE, "unpack(ARGV, 4)", "ARGV[4]"),
+    Mutant("who leaves, leaves by one entry", RELEASE, "unpack(ARGV, 5)", "ARGV[5]"),
     Mutant(
         "who leaves a free lock stays",
         RELEASE,
-        "if ARGV[4] then redis.pcall('ZREM'",
-        "if ARGV[4] and value then redis.pcall('ZREM'",
+        "if ARGV[5] then redis.pcall('ZREM'",
+        "if ARGV[5] and value then redis.pcall('ZREM'",
     ),
     Mutant("what is no queue cannot be left", RELEASE, "redis.pcall('ZREM'", "redis.call('ZREM'"),
     Mutant(

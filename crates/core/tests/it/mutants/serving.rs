@@ -170,14 +170,20 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "a tombstone stands in",
         HANDING,
-        "if #entry == 0 or tonumber(entry[2]) >= TOMBSTONES then",
-        "if #entry == 0 then",
+        "#entry == 0 or tonumber(entry[2]) >= TOMBSTONES then",
+        "#entry == 0 then",
     ),
     Mutant(
         "two stand in",
         HANDING,
-        "claim .. ' ' .. granted) then\n      return",
+        "claim .. ' ' .. granted) then\n      return true",
         "claim .. ' ' .. granted) then\n      index = index + 1",
+    ),
+    Mutant(
+        "what is no queue keeps a lock from being left free",
+        &["release"],
+        "redis.pcall('ZRANGE', Q, index",
+        "redis.call('ZRANGE', Q, index",
     ),
     Mutant(
         "one stand-in too many is looked at",

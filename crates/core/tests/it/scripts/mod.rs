@@ -99,7 +99,7 @@ fn renew(ms: u64) -> Op {
 }
 
 fn release() -> Op {
-    Op::Release { key: lock(), token: ours(), entries: Vec::new(), bury: false }
+    Op::Release { key: lock(), token: ours(), entries: Vec::new(), bury: false, open_ms: 0 }
 }
 
 fn force_release() -> Op {

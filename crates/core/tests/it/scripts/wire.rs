@@ -84,6 +84,7 @@ fn keys_and_tokens_of_any_bytes_make_the_round_trip() {
                     token: holder,
                     entries: Vec::new(),
                     bury: false,
+                    open_ms: 0,
                 };
                 assert_eq!(node.ask(&release), Ok(told), "{kind}");
             }

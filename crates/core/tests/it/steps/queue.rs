@@ -68,8 +68,10 @@ fn join() -> impl Strategy<Value = Op> {
 /// A release of a token with all the entries that it may have, or with few of them.
 pub(super) fn release() -> impl Strategy<Value = Op> {
     let bury = prop_oneof![4 => Just(false), 1 => Just(true)];
-    (lock(), token(), vec(entry(), 0..=3), bury)
-        .prop_map(|(key, token, entries, bury)| Op::Release { key, token, entries, bury })
+    let open_ms = prop_oneof![4 => Just(0), 1 => Just(300)];
+    (lock(), token(), vec(entry(), 0..=3), bury, open_ms).prop_map(
+        |(key, token, entries, bury, open_ms)| Op::Release { key, token, entries, bury, open_ms },
+    )
 }
 
 fn place() -> impl Strategy<Value = Place> {

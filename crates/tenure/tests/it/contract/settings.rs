@@ -40,6 +40,7 @@ pub(super) fn a_bad_setting_is_returned_by_each_first_call(at: &Place) {
         (good().label(&long_label), "the label has 65 bytes; the longest allowed is 64 bytes"),
         (good().max_hold(Duration::ZERO), "max_hold is 0ns; it must be above zero"),
         (good().min_validity(secs(10)), "min_validity is 10s; it must be below the TTL"),
+        (good().let_others_in(0), "let_others_in is 0; it must be at least 1"),
         (client.lock(""), "the lock key is empty"),
         (client.lock("x".repeat(65_537)), "has 65537 bytes; the longest allowed is 65536"),
         (client.lock(format!("{}:tenure:fence", at.key)), ":tenure:fence"),
@@ -72,6 +73,8 @@ pub(super) fn a_setting_at_its_bound_is_good(at: &Place) {
         good().max_hold(Duration::from_nanos(1)),
         good().max_hold(Duration::MAX),
         good().ttl(secs(600)).min_validity(secs(500)),
+        good().let_others_in(1),
+        good().let_others_in(u32::MAX),
         client.lock(format!("{}{}", at.key, "x".repeat(65_536 - at.key.len()))),
     ] {
         drop(lock.acquire_within(LIMIT).unwrap_or_else(|error| panic!("{lock:?}: {error}")));

@@ -1,15 +1,18 @@
 //! Holders that other libraries made: they exclude us, we exclude them, and nothing of theirs is
 //! ever touched.
 
-use std::thread;
+use std::{
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+    thread,
+};
 
 use tenure::{AcquireError, Holder, TtlLeft, blocking::Client};
-use tenure_testkit::{Value, unique_key};
+use tenure_testkit::{ServerKind, Value, eventually, unique_key};
 
 use super::put;
 use crate::{
-    ms, ran_out, secs,
-    servers::{any, exists, get, pttl},
+    LIMIT, ms, ran_out, secs,
+    servers::{any, exists, get, pttl, shared},
 };
 
 /// What tutorials and most libraries do, by hand.
@@ -138,5 +141,90 @@ fn our_holder_leaves_what_replaced_its_key_alone() {
         assert!(guard.release().is_err());
         assert_eq!((any().cmd(&["DUMP", &key]), pttl(any(), &key)), (before, -1));
         assert_eq!(any().cmd(&["DEL", &key]).int(), 1);
+    }
+}
+
+/// Three waiters of ours hand a lock around, and one of another library polls for it. Returns how
+/// often it found the lock free in so many looks, and how often it was handed over meanwhile.
+fn polled_beside_a_queue(let_others_in: Option<u32>, looks: u32) -> (u32, u32) {
+    let key = unique_key("poller");
+    let client = Client::connect(&any().url()).unwrap();
+    let lock = match let_others_in {
+        Some(hand_overs) => client.lock(&key).let_others_in(hand_overs),
+        None => client.lock(&key),
+    };
+    let (over, hand_overs) = (AtomicBool::new(false), AtomicU32::new(0));
+    let first = lock.acquire().unwrap();
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            // Each over a connection of its own, as in processes of their own.
+            let url = any().url();
+            let (key, over, hand_overs) = (&key, &over, &hand_overs);
+            scope.spawn(move || {
+                let client = Client::connect(&url).unwrap();
+                let mut lock = client.lock(key);
+                if let Some(hand_overs) = let_others_in {
+                    lock = lock.let_others_in(hand_overs);
+                }
+                while !over.load(Ordering::Relaxed) {
+                    lock.acquire().unwrap().release().unwrap();
+                    hand_overs.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        eventually(LIMIT, "three wait", || lock.inspect().unwrap().waiting == 3);
+        first.release().unwrap();
+        let mut won = 0;
+        for _ in 0..looks {
+            if set_if_absent(&key, "theirs").is_ok() {
+                won += 1;
+                assert_eq!(compare_and_delete(&key, "theirs"), 1);
+            }
+            // As pollers do.
+            thread::sleep(ms(100));
+        }
+        over.store(true, Ordering::Relaxed);
+        // Whoever waits now still gets it.
+        (won, hand_overs.load(Ordering::Relaxed))
+    })
+}
+
+/// The limit that is documented: a poller never finds the lock free while there is a queue.
+#[test]
+fn a_poller_starves_beside_a_queue() {
+    let (won, hand_overs) = polled_beside_a_queue(None, 10);
+    assert_eq!(won, 0);
+    assert!(hand_overs > 10, "the lock was handed over only {hand_overs} times");
+}
+
+#[test]
+fn a_poller_gets_its_turn_where_it_is_let_in() {
+    let (won, hand_overs) = polled_beside_a_queue(Some(1), 20);
+    assert!(won > 0, "never found free in 20 looks");
+    assert!(hand_overs > 0, "the queue got nothing");
+}
+
+/// Left free, and nobody takes it: the next in the queue does.
+#[test]
+fn a_lock_that_was_left_free_goes_to_the_next_waiter() {
+    for kind in ServerKind::ALL {
+        let key = unique_key("left-free");
+        let client = Client::connect(&shared(kind).url()).unwrap();
+        let lock = client.lock(&key).let_others_in(1);
+        let guard = lock.acquire().unwrap();
+        let waiter = Client::connect(&shared(kind).url()).unwrap().lock(&key);
+        let mut monitor = shared(kind).monitor();
+        let waiter = thread::spawn(move || waiter.acquire());
+        eventually(LIMIT, "one waits", || lock.inspect().unwrap().waiting == 1);
+        guard.release().unwrap();
+        let next = waiter.join().unwrap().unwrap();
+        let seen = monitor.so_far();
+        let deleted = format!("\"DEL\" \"{key}\"");
+        assert!(seen.iter().any(|line| line.contains(&deleted)), "{kind}: it was not left free");
+        next.release().unwrap();
+        assert!(!exists(shared(kind), &key), "{kind}");
+        // Nobody waits: nothing is left free for anybody.
+        lock.acquire().unwrap().release().unwrap();
+        assert!(!exists(shared(kind), &format!("{{{key}}}:tenure.queue")), "{kind}");
     }
 }

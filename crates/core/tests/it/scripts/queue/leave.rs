@@ -6,7 +6,7 @@ use super::*;
 
 /// Alice leaves, who may stand in the queue in these ways.
 fn leave(entries: &[Entry], bury: bool) -> Op {
-    Op::Release { key: lock(), token: ours(), entries: entries.to_vec(), bury }
+    Op::Release { key: lock(), token: ours(), entries: entries.to_vec(), bury, open_ms: 0 }
 }
 
 #[test]
