@@ -39,15 +39,15 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "ea39fce6f0a209d65d7d38dd1a643cf1ec3e41e8", "queue.lua");
+    script!("acquire", "3061d5b51f0b4fdb9c8d6104fc7b81b67b4aa53e", "queue.lua");
 static RESUME: Script = script!("resume", "da2852026272de6e01479f315029f53bfaa37c94");
 static STEAL: Script = script!("steal", "e51897cadd504b08282f8dda06cde4103433d6c4");
 static RELEASE: Script =
-    script!("release", "b948baf95b40751ac14d03df5a05ed23b70dac61", "queue.lua");
+    script!("release", "bf2b5c65cbd63a7db7b3a21e5bf763cf96372d3e", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "2d452c2b14356bbf5893a5f84c70e4316f28fe22", "queue.lua");
+    script!("force_release", "f20fe88538e8c497c821ad7999961f77f24c5380", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "a3936df8e7dd31694294fefc278f58e8c84e3437", "queue.lua");
+    script!("inspect", "0ea76a07ec826800056394fa43223f30aac21258", "queue.lua");
 static RENEW: Script = script!("renew", "dfb0b66ee5c3a19881d58bf424a2948c6334c3a3");
 
 /// Every script, for tests and for those who audit them.
