@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, time::Duration};
 use self::queue::{Served, Wakes};
 use crate::{
     Channel, FenceFault, FencingToken, Held, Holder, Inspection, Next, Op, Place, Release, Renewal,
-    RenewalAnswer, Reply, Token, Ttl, TtlLeft, Wake, fence_ttl, next_number,
+    RenewalAnswer, Reply, Token, Ttl, TtlLeft, Wake, fence_ttl, next_number, queue::MOST_SERVED,
 };
 
 /// A node's two clocks, as they stand during one op.
@@ -84,8 +84,20 @@ impl Row {
         present: &dyn Fn(&Channel) -> bool,
         op: &Op,
     ) -> (Reply, Vec<Wake>) {
+        self.apply_within(MOST_SERVED, at, present, op)
+    }
+
+    /// As [`Row::apply`], but looks at no more than `most` entries of the queue, whatever a server
+    /// does: a model of a few waiters can so reach [`Reply::More`] and [`Next::More`].
+    pub fn apply_within(
+        &mut self,
+        most: usize,
+        at: NodeTime,
+        present: &dyn Fn(&Channel) -> bool,
+        op: &Op,
+    ) -> (Reply, Vec<Wake>) {
         self.expire(at);
-        let mut wakes = Wakes { present, sent: Vec::new() };
+        let mut wakes = Wakes { most, present, sent: Vec::new() };
         let reply = match op {
             Op::Acquire { token, ttl, place, .. } => {
                 self.acquire(at, token, *ttl, place.as_ref(), &mut wakes)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{NodeTime, Row, Stored, Value};
 use crate::{
     Channel, Entry, Holder, Next, Place, Ticket, Token, Ttl, Waiter, Wake,
-    queue::{MOST_SERVED, MOST_STAND_INS, QUEUE_EXTRA_MS, TOMBSTONE_MS, TOMBSTONES},
+    queue::{MOST_STAND_INS, QUEUE_EXTRA_MS, TOMBSTONE_MS, TOMBSTONES},
 };
 
 /// Entries and tombstones by score, then by member, as a server sorts them.
@@ -33,8 +33,9 @@ impl Served {
     }
 }
 
-/// Who listens, and who was told.
+/// How many entries may be looked at, who listens, and who was told.
 pub(super) struct Wakes<'a> {
+    pub(super) most: usize,
     pub(super) present: &'a dyn Fn(&Channel) -> bool,
     pub(super) sent: Vec<Wake>,
 }
@@ -144,7 +145,7 @@ impl Row {
         wakes: &mut Wakes<'_>,
     ) -> Served {
         let Ok(number) = self.next_number(at) else { return Served::Nobody };
-        for _ in 0..MOST_SERVED {
+        for _ in 0..wakes.most {
             let Some((score, member)) = self.pop_first() else {
                 return Served::Nobody;
             };
@@ -172,7 +173,8 @@ impl Row {
     }
 
     /// Tells the next live waiter of another connection to look after the one that was served.
-    /// Returns whether there is one.
+    /// Where that is the caller, it is told too: it does not know yet whom to suspect. Returns
+    /// whether there is one.
     pub(super) fn name_stand_in(
         &mut self,
         me: Option<&Token>,
@@ -188,12 +190,12 @@ impl Row {
             };
             match parse(&member) {
                 Some(Parsed { channel, .. }) if channel == *granted => index += 1,
-                Some(Parsed { token, .. }) if me.is_some_and(|me| me.as_str() == token) => {
-                    return true;
-                }
                 Some(Parsed { token, channel, .. }) => {
+                    // It may hear nothing, but it asks: it lives.
+                    let is_me = me.is_some_and(|me| me.as_str() == token);
                     let (token, granted) = (token.into(), granted.clone());
-                    if wakes.tell(Wake::StandIn { to: channel, token, claim_ms, granted }) {
+                    let hint = Wake::StandIn { to: channel, token, claim_ms, granted };
+                    if wakes.tell(hint) || is_me {
                         return true;
                     }
                     _ = self.remove(&member);

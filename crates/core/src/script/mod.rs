@@ -39,15 +39,15 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "cef59cdc50508fa53135a78664866fceb8ce5bee", "queue.lua");
+    script!("acquire", "b3ed57db0655d43009fad2211e5ac03d344d3b4a", "queue.lua");
 static RESUME: Script = script!("resume", "a9a338fb9f38ecb8b04fc3349dbf8098baa44a42");
 static STEAL: Script = script!("steal", "d2256b1431b794dcc6ceb3cfc7707f54a826dcb0");
 static RELEASE: Script =
-    script!("release", "9249e54d40f698c1bde379f9dcbade253770332a", "queue.lua");
+    script!("release", "6a2de485474f0720d9f1afa6f7aa2580ce508f01", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "c226ace58309caaa885eb99b6674fb14cdb544c5", "queue.lua");
+    script!("force_release", "bb15130dc416c4eac693802b0019a56b91ee3dff", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "2460ea7247e2f5af8251cd3af3818e037fe92261", "queue.lua");
+    script!("inspect", "2a9c06779e1896986a8d746eb1dbfd9b32a85321", "queue.lua");
 static RENEW: Script = script!("renew", "3928c218163ba4e48fe57053faf14ba4698c5244");
 
 /// Every script, for tests and for those who audit them.

@@ -27,8 +27,9 @@ local function tell(channel, message)
   return type(heard) == 'number' and heard > 0
 end
 
--- Names the next live waiter of another connection to look after the one that was served. Returns
--- whether there is one.
+-- Names the next live waiter of another connection to look after the one that was served. Where
+-- that is the caller, it is told too: it does not know yet whom to suspect. Returns whether there is
+-- one.
 local function name_stand_in(me, granted, claim)
   local index = 0
   for _ = 1, MOST_STAND_INS do
@@ -37,10 +38,10 @@ local function name_stand_in(me, granted, claim)
     local token, channel = parse(entry[1])
     if channel == granted then
       index = index + 1
-    elseif token and token == me then
-      return true
     elseif token and tell(channel, 'w ' .. token .. ' ' .. claim .. ' ' .. granted) then
       return true
+    elseif token and token == me then
+      return true -- it hears nothing, but it asks: it lives
     else
       redis.call('ZREM', Q, entry[1])
     end

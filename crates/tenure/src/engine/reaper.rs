@@ -97,7 +97,7 @@ impl State {
         until: Timestamp,
     ) {
         let until = until + LATEST_ARRIVAL;
-        let unwanted = Unwanted { key, token, standing, until };
+        let mut unwanted = Unwanted { key, token, standing, until };
         // Queued now, behind the attempt's own request.
         let first = self.ask_release(&unwanted);
         let job = Job::begin(self);
@@ -107,8 +107,10 @@ impl State {
             if state.until_answered(&unwanted, first).await.is_err() {
                 return;
             }
-            // A connection that broke may still deliver the attempt, after this release.
+            // A connection that broke may still deliver the attempt, after this release. It may
+            // have broken after the attempt was given up, when nobody heard of it any more.
             if !state.node.is_cut_off_from_the_past() {
+                unwanted.standing.ambiguous = true;
                 state.timers.sleep_until(clock::now() + LATE_LOOK).await;
                 let again = state.ask_release(&unwanted).await;
                 _ = state.until_answered(&unwanted, again).await;

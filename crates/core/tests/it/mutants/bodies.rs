@@ -119,12 +119,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "  next = serve()",
         "  next = value and serve() or 'nobody'",
     ),
-    Mutant(
-        "release hands nothing on",
-        &["release"],
-        "  next = serve()",
-        "  next = 'nobody'",
-    ),
+    Mutant("release hands nothing on", &["release"], "  next = serve()", "  next = 'nobody'"),
     Mutant("release is never left open", &["release"], "ARGV[4] ~= '0'", "false"),
     Mutant("release is always left open", &["release"], "ARGV[4] ~= '0'", "true"),
     Mutant("a free lock is left open", &["release"], "if value and ARGV[4]", "if ARGV[4]"),

@@ -154,10 +154,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if false then",
     ),
     Mutant(
-        "who asks is told to stand in",
+        "who asks and hears nothing cannot stand in",
         &["acquire"],
         "elseif token and token == me then",
         "elseif false then",
+    ),
+    Mutant(
+        "who asks is not told that it stands in",
+        &["acquire"],
+        "elseif token and tell(channel, 'w ' .. token",
+        "elseif token and token ~= me and tell(channel, 'w ' .. token",
     ),
     Mutant("who stands in is not told by whom", HANDING, "' ' .. granted)", "' ' .. channel)"),
     Mutant("who stands in is not told the claim", HANDING, "' ' .. claim .. ' '", "' 1 '"),

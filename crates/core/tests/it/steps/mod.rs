@@ -162,7 +162,7 @@ fn clock() -> impl Strategy<Value = Move> {
         2 => select(back).prop_map(Move::By),
         5 => (lock(), part, -1..=1_i64).prop_map(|(key, part, ms)| Move::ToEnd(key, part, ms)),
         2 => (lock(), -1..=1_i64).prop_map(|(key, ms)| Move::ToOld(key, ms)),
-        3 => (lock(), -1..=1_i64).prop_map(|(key, ms)| Move::ToHalf(key, ms)),
+        5 => (lock(), -1..=1_i64).prop_map(|(key, ms)| Move::ToHalf(key, ms)),
         1 => (-2..=1_i64).prop_map(Move::ToLastNumber),
     ]
 }

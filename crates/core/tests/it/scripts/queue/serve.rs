@@ -103,11 +103,22 @@ fn those_who_wait_are_served_in_the_order_of_their_tickets() {
             vec![],
         ),
         Case(
-            "it is the second: the first is served, and the caller stands in, so nobody is told",
+            "it is the second: the first is served, and the caller told that it stands in",
             free(&[carol_(5), alice(6), waits(7, &dave(), live(2))]),
             join(with_ticket(6)),
             told(6),
             then(served(&carol()), queue(&[alice(6), waits(7, &dave(), live(2))], 1_000 + EXTRA)),
+            vec![grant(1, &carol()), stand_in(0, &ours(), 1)],
+        ),
+        Case(
+            "it is the second and hears nothing: it keeps its place, and nobody else is told",
+            free(&[carol_(5), waits(6, &ours(), dead()), waits(7, &dave(), live(2))]),
+            join(Place { entry: entry(dead()), ..with_ticket(6) }),
+            told(6),
+            then(
+                served(&carol()),
+                queue(&[waits(6, &ours(), dead()), waits(7, &dave(), live(2))], 1_000 + EXTRA),
+            ),
             vec![grant(1, &carol())],
         ),
         Case(
@@ -116,7 +127,7 @@ fn those_who_wait_are_served_in_the_order_of_their_tickets() {
             join(first_time()),
             told(NOW),
             then(served(&carol()), queue(&[alice(NOW)], 1_000 + EXTRA)),
-            vec![grant(1, &carol())],
+            vec![grant(1, &carol()), stand_in(0, &ours(), 1)],
         ),
         Case(
             "the first let a claim pass: it is suspect, and passed over",

@@ -1,0 +1,90 @@
+//! One attempt of a client, as the client knows it, with what the checks must know of it.
+
+use crate::{
+    rank::Rank,
+    state::{Left, Line},
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Idle,
+    Waiting,
+    Holding,
+    /// It wants its release answered. `waited`: it never held.
+    Releasing {
+        waited: bool,
+    },
+    /// Over; or its client is.
+    Done,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    pub(crate) phase: Phase,
+    /// A request under its token may arrive for ever after.
+    pub(crate) ambiguous: bool,
+    /// The connections it asked over, one bit each.
+    pub(crate) asked: u8,
+    /// An acquisition is unanswered.
+    pub(crate) asking: bool,
+    /// A renewal is unanswered.
+    pub(crate) renewing: bool,
+    /// What its `Waiting` knows.
+    pub(crate) ticket: Option<Rank>,
+    pub(crate) suspect: Option<Line>,
+    /// Ticks until it looks.
+    pub(crate) due: Option<u8>,
+    /// A message that came while it was asking.
+    pub(crate) news: Option<News>,
+    pub(crate) belief: Option<Belief>,
+    /// For the checks: its place when it first joined.
+    pub(crate) joined: Option<Rank>,
+    /// Its key was deleted by somebody: what it believes is not the protocol's fault.
+    pub(crate) robbed: bool,
+    /// Its caller was told that it is released.
+    pub(crate) told_released: bool,
+    /// The server keeps a tombstone of it.
+    pub(crate) buried: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Belief {
+    pub(crate) left: Left,
+    /// None where only a message was believed.
+    pub(crate) number: Option<Rank>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    Look,
+    StandIn { granted: Line },
+}
+
+impl Default for Attempt {
+    fn default() -> Self {
+        Self {
+            phase: Phase::Idle,
+            ambiguous: false,
+            asked: 0,
+            asking: false,
+            renewing: false,
+            ticket: None,
+            suspect: None,
+            due: None,
+            news: None,
+            belief: None,
+            joined: None,
+            robbed: false,
+            told_released: false,
+            buried: false,
+        }
+    }
+}
+
+impl Attempt {
+    /// What is left to know of one that is over: whether anything under its token may ever come.
+    pub(crate) fn end(&mut self) {
+        let (told_released, buried) = (self.told_released, self.buried);
+        *self = Self { phase: Phase::Done, told_released, buried, ..Self::default() };
+    }
+}

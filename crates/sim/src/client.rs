@@ -1,0 +1,228 @@
+//! A client: what its engine does with each answer, message, timer and loss.
+
+use tenure_core::{Held, TtlLeft, Wait, Waiting};
+
+use crate::{
+    Violation,
+    attempt::{Attempt, Belief, News, Phase},
+    check::believes,
+    config::Flaw,
+    message::{Ask, Message, Request, Says},
+    model::Model,
+    names::{line, rank_of, ticket},
+    rank::Rank,
+    state::{Left, Line, State, Who},
+    time::{CLAIM, HERE, LEASE, RENEWED, ticks_until, validity},
+    violation::Kind,
+};
+
+impl Model {
+    /// Sends over the client's connection, which there is.
+    pub(crate) fn send(state: &mut State, who: Who, ask: Ask) {
+        let client = state.client(who.client);
+        let request = Request { who, epoch: client.epoch, age: 0, ask };
+        client.requests.push_back(request);
+    }
+
+    /// Asks for the lock, or for news of one's place.
+    pub(crate) fn acquire(&self, state: &mut State, who: Who) {
+        let epoch = state.client(who.client).epoch;
+        let attempt = state.attempt_mut(who);
+        let last = attempt.asked.checked_ilog2().and_then(|last| u8::try_from(last).ok());
+        let previous = last.filter(|last| *last != epoch);
+        let no_ticket = self.config.flaw == Some(Flaw::NoTicket);
+        let ticket = attempt.ticket.filter(|_| !no_ticket);
+        attempt.asked |= 1 << epoch;
+        attempt.asking = true;
+        attempt.due = None;
+        attempt.news = None;
+        let suspect = attempt.suspect.take();
+        Self::send(state, who, Ask::Acquire { ticket, previous, suspect });
+    }
+
+    pub(crate) fn renew(state: &mut State, who: Who) {
+        state.attempt_mut(who).renewing = true;
+        Self::send(state, who, Ask::Renew);
+    }
+
+    /// Gives the lease back, or the wait up. Sent now where there is a connection.
+    pub(crate) fn give_up(&self, state: &mut State, who: Who) {
+        let attempt = state.attempt_mut(who);
+        let waited = attempt.phase == Phase::Waiting;
+        attempt.phase = Phase::Releasing { waited };
+        (attempt.ticket, attempt.suspect, attempt.due) = (None, None, None);
+        (attempt.news, attempt.belief) = (None, None);
+        if state.client(who.client).connected {
+            self.release(state, who);
+        }
+    }
+
+    pub(crate) fn release(&self, state: &mut State, who: Who) {
+        let attempt = state.attempt(who);
+        let waited = attempt.phase == Phase::Releasing { waited: true };
+        let bury = attempt.ambiguous && self.config.flaw != Some(Flaw::NoTombstone);
+        let asked = attempt.asked;
+        Self::send(state, who, Ask::Release { asked, bury, waited });
+    }
+
+    /// Takes what comes over the connection.
+    pub(crate) fn receive(&self, state: &mut State, message: &Message) -> Result<(), Violation> {
+        let Message { who, says } = *message;
+        let attempt = state.attempt_mut(who);
+        let waits = attempt.phase == Phase::Waiting;
+        if matches!(says, Says::Granted { .. } | Says::Queued { .. } | Says::More | Says::Cancelled)
+        {
+            attempt.asking = false;
+        }
+        match says {
+            Says::Granted { number, age } if waits => {
+                let late = self.config.flaw == Some(Flaw::BelieveFromReply);
+                let left = validity(LEASE, if late { 0 } else { age });
+                if left > 0 {
+                    return Self::hold(state, who, left, Some(number));
+                }
+                // Too late to be of use: as one that was not told.
+                attempt.ambiguous = true;
+                attempt.due = Some(0);
+            }
+            Says::Queued { left, ticket, position } if waits => {
+                self.queued(state, who, left, ticket, position);
+            }
+            Says::More if waits && self.config.flaw != Some(Flaw::MoreIsForgotten) => {
+                self.acquire(state, who);
+            }
+            Says::Cancelled if waits => {
+                return Err(Violation::new(Kind::Row, "one that waits is told it gave up".into()));
+            }
+            Says::Granted { .. } | Says::Queued { .. } | Says::More | Says::Cancelled => {}
+            Says::Renewed { age } => {
+                attempt.renewing = false;
+                if let Some(belief) = &mut attempt.belief {
+                    belief.left = belief.left.max(validity(RENEWED, age));
+                }
+            }
+            Says::Lost => (attempt.renewing, attempt.belief) = (false, None),
+            Says::Released { more } => {
+                attempt.told_released = true;
+                if more && self.config.flaw != Some(Flaw::MoreIsForgotten) {
+                    self.release(state, who);
+                } else {
+                    attempt.end();
+                }
+            }
+            Says::Grant if waits && self.config.flaw == Some(Flaw::BelieveMessage) => {
+                return Self::hold(state, who, validity(CLAIM, 0), None);
+            }
+            Says::Grant if waits => self.told(state, who, News::Look),
+            Says::StandIn { granted } if waits => {
+                self.told(state, who, News::StandIn { granted });
+            }
+            // Too late: its release follows, or is under way.
+            Says::Grant | Says::StandIn { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn hold(
+        state: &mut State,
+        who: Who,
+        left: Left,
+        number: Option<Rank>,
+    ) -> Result<(), Violation> {
+        let attempt = state.attempt_mut(who);
+        attempt.phase = Phase::Holding;
+        attempt.belief = Some(Belief { left, number });
+        (attempt.ticket, attempt.suspect, attempt.due) = (None, None, None);
+        attempt.news = None;
+        believes(state, who, number)
+    }
+
+    /// Takes its place, and the messages that came before it.
+    fn queued(&self, state: &mut State, who: Who, left: Left, place: Rank, position: u8) {
+        let (holder, ttl_left) = (self.names.holder(who), TtlLeft::Ends(millis(left)));
+        let held = Held { holder, ttl_left };
+        let attempt = state.attempt_mut(who);
+        let mut waiting = self.waiting(attempt);
+        let due = waiting.handle_queued(HERE, &held, ticket(place), position.into(), RANDOM);
+        attempt.ticket = waiting.ticket().map(rank_of);
+        attempt.suspect = waiting.take_suspect().map(|suspect| line(&suspect));
+        let blind = self.config.flaw == Some(Flaw::OnlyHeadLooks) && position > 0;
+        attempt.due = due.map(ticks_until).filter(|_| !blind);
+        if let Some(news) = attempt.news.take() {
+            self.told(state, who, news);
+        }
+    }
+
+    /// Takes a message that is for one that waits.
+    fn told(&self, state: &mut State, who: Who, news: News) {
+        let attempt = state.attempt_mut(who);
+        match news {
+            _ if attempt.asking => {
+                // That it has the lock outdoes everything that came before or after.
+                attempt.news = attempt.news.filter(|old| *old == News::Look).or(Some(news));
+            }
+            News::Look => self.acquire(state, who),
+            News::StandIn { granted } => {
+                let mut waiting = self.waiting(attempt);
+                let channel = self.names.channel(granted).clone();
+                let due = waiting.handle_stand_in(HERE, CLAIM.into(), channel);
+                attempt.suspect = waiting.take_suspect().map(|suspect| line(&suspect));
+                attempt.due = due.map(ticks_until);
+            }
+        }
+    }
+
+    /// The real thing, with what this one knows.
+    fn waiting(&self, attempt: &Attempt) -> Waiting {
+        let mut waiting = Waiting::new(HERE, Wait::Forever);
+        if let Some(suspect) = attempt.suspect {
+            let channel = self.names.channel(suspect).clone();
+            _ = waiting.handle_stand_in(HERE, CLAIM.into(), channel);
+        }
+        waiting
+    }
+
+    /// A connection has ended, and its client knows: what was under way to the client is lost.
+    pub(crate) fn cut(&self, state: &mut State, client: u8) {
+        let stale = self.config.flaw == Some(Flaw::StaleStanding);
+        let client = state.client(client);
+        client.connected = false;
+        client.inbox.clear();
+        for attempt in &mut client.attempts {
+            let releasing = matches!(attempt.phase, Phase::Releasing { .. });
+            attempt.ambiguous |= attempt.asking && !(stale && releasing);
+            (attempt.asking, attempt.renewing, attempt.news) = (false, false, None);
+        }
+    }
+
+    /// A new connection: whoever waits looks, whoever holds renews, whoever gives up says so again.
+    pub(crate) fn connect(&self, state: &mut State, client: u8) {
+        let one = state.client(client);
+        one.connected = true;
+        one.epoch += 1;
+        one.seen |= 1 << one.epoch;
+        for who in state.everyone().filter(|who| who.client == client) {
+            let attempt = state.attempt(who);
+            match attempt.phase {
+                Phase::Waiting if self.config.flaw == Some(Flaw::NoLookAfterReconnect) => {}
+                Phase::Waiting => self.acquire(state, who),
+                Phase::Holding if attempt.belief.is_some() => Self::renew(state, who),
+                Phase::Releasing { .. } => self.release(state, who),
+                Phase::Idle | Phase::Holding | Phase::Done => {}
+            }
+        }
+    }
+
+    /// The line over which a client speaks now.
+    pub(crate) fn current(state: &State, client: u8) -> Option<Line> {
+        let one = &state.clients[usize::from(client)];
+        one.connected.then_some(Line { client, epoch: one.epoch })
+    }
+}
+
+fn millis(ms: Left) -> std::time::Duration {
+    std::time::Duration::from_millis(ms.into())
+}
+
+/// In the middle of what jitter does; no timer of a queue of ours has any.
+const RANDOM: u64 = 500;

@@ -1,0 +1,57 @@
+//! What is under way between clients and the server.
+
+use crate::{
+    rank::Rank,
+    state::{Left, Line, Who},
+};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) who: Who,
+    pub(crate) epoch: u8,
+    /// Ticks since it was sent.
+    pub(crate) age: u8,
+    pub(crate) ask: Ask,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Acquire { ticket: Option<Rank>, previous: Option<u8>, suspect: Option<Line> },
+    Renew,
+    Release { asked: u8, bury: bool, waited: bool },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub(crate) who: Who,
+    pub(crate) says: Says,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Says {
+    /// `age`: ticks since the request was sent.
+    Granted {
+        number: Rank,
+        age: u8,
+    },
+    Queued {
+        left: Left,
+        ticket: Rank,
+        position: u8,
+    },
+    More,
+    Cancelled,
+    Renewed {
+        age: u8,
+    },
+    Lost,
+    Released {
+        more: bool,
+    },
+    /// A push: the lock is set for it.
+    Grant,
+    /// A push: it stands in.
+    StandIn {
+        granted: Line,
+    },
+}

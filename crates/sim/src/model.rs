@@ -1,0 +1,124 @@
+//! The steps of the world.
+
+use crate::{
+    Violation,
+    attempt::{Attempt, Belief, Phase},
+    check::check,
+    config::Config,
+    message::{Request, Says},
+    names::Names,
+    state::{Line, State},
+    step::Step,
+    time::{CLAIM, OLDEST, TICK},
+};
+
+/// A world of some size, with what is broken in it.
+#[derive(Debug)]
+pub(crate) struct Model {
+    pub(crate) config: Config,
+    pub(crate) names: Names,
+}
+
+impl Model {
+    pub(crate) fn new(config: Config) -> Self {
+        Self { config, names: Names::new() }
+    }
+
+    /// Takes one step, which is possible in this state, and checks what comes of it.
+    pub(crate) fn take(&self, state: &mut State, step: Step) -> Result<(), Violation> {
+        match step {
+            Step::Begin(who) => {
+                state.attempt_mut(who).phase = Phase::Waiting;
+                self.acquire(state, who);
+            }
+            Step::Run(line) => {
+                if let Some(request) = take_request(state, line) {
+                    self.carry_out(state, &request)?;
+                }
+            }
+            Step::Deliver(client) => {
+                if let Some(message) = state.client(client).inbox.pop_front() {
+                    self.receive(state, &message)?;
+                }
+            }
+            Step::Look(who) => self.acquire(state, who),
+            Step::Resend(who) => {
+                state.faults.resends -= 1;
+                self.acquire(state, who);
+            }
+            Step::Cancel(who) | Step::Release(who) => self.give_up(state, who),
+            Step::Renew(who) => {
+                state.faults.renewals = state.faults.renewals.saturating_sub(1);
+                Self::renew(state, who);
+            }
+            Step::Disconnect(client) => {
+                state.faults.disconnects -= 1;
+                self.cut(state, client);
+            }
+            Step::Reconnect(client) => self.connect(state, client),
+            Step::Notice(line) => notice(state, line),
+            Step::Crash(client) => {
+                state.faults.crashes -= 1;
+                crash(state, client);
+            }
+            Step::Delete => {
+                state.faults.deletes -= 1;
+                if let Some((owner, _)) = state.server.lock.take() {
+                    state.attempt_mut(owner).robbed = true;
+                }
+            }
+            Step::Tick => tick(state),
+        }
+        state.forget_pushes();
+        state.rank();
+        check(state)
+    }
+}
+
+/// What a connection has brought first.
+fn take_request(state: &mut State, line: Line) -> Option<Request> {
+    let requests = &mut state.client(line.client).requests;
+    let first = requests.iter().position(|request| request.epoch == line.epoch)?;
+    requests.remove(first)
+}
+
+/// The server knows that a connection has ended: nothing of it arrives any more.
+fn notice(state: &mut State, line: Line) {
+    let client = state.client(line.client);
+    client.seen &= !(1 << line.epoch);
+    client.requests.retain(|request| request.epoch != line.epoch);
+}
+
+/// A client ends. What it sent may arrive all the same.
+fn crash(state: &mut State, client: u8) {
+    let client = state.client(client);
+    (client.crashed, client.connected) = (true, false);
+    client.inbox.clear();
+    client.attempts.iter_mut().for_each(Attempt::end);
+}
+
+/// Time passes, for everybody at the same rate.
+fn tick(state: &mut State) {
+    state.faults.ticks = state.faults.ticks.map(|ticks| ticks.saturating_sub(1));
+    let lock = &mut state.server.lock;
+    // A server keeps a key to its very end, but none of ours ends on a tick.
+    *lock = lock.and_then(|(who, left)| Some((who, left.checked_sub(TICK)?)));
+    let older = |age: &mut u8| *age = OLDEST.min(*age + 1);
+    for client in &mut state.clients {
+        client.requests.iter_mut().for_each(|request| older(&mut request.age));
+        for message in &mut client.inbox {
+            if let Says::Granted { age, .. } | Says::Renewed { age } = &mut message.says {
+                older(age);
+            }
+        }
+        for attempt in &mut client.attempts {
+            attempt.due = attempt.due.map(|due| due.saturating_sub(1));
+            attempt.belief = attempt.belief.and_then(|belief| {
+                let left = belief.left.checked_sub(TICK).filter(|left| *left > 0)?;
+                Some(Belief { left, ..belief })
+            });
+        }
+    }
+}
+
+const _: () = assert!(CLAIM < TICK, "a claim ends at the next tick");

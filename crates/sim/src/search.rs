@@ -1,0 +1,158 @@
+//! Every state there is, in the order of how many steps it takes to get there.
+
+use std::{
+    collections::HashSet,
+    hash::{BuildHasherDefault, Hasher},
+};
+
+use crate::{
+    Found, Kind, Report, Violation,
+    config::Config,
+    model::Model,
+    print::{Fingerprint, Printer},
+    state::State,
+    step::Step,
+};
+
+/// How far to search.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "plain settings of a search")]
+pub struct Limits {
+    /// States at most; a search that has more is capped, and says so.
+    pub states: usize,
+    /// Liveness is tried from every how many-th state: 1 is from all, 0 from none.
+    pub liveness_every: usize,
+    /// Go on until this rule is broken, whichever others are.
+    pub seeking: Option<Kind>,
+    /// Do not take clients for each other, though they are all alike.
+    pub as_they_are: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { states: 1_000_000, liveness_every: 1, seeking: None, as_they_are: false }
+    }
+}
+
+/// Searches the states of a world, breadth first, so that what is found is found by a shortest way.
+#[must_use]
+pub fn search(config: Config, limits: Limits) -> Report {
+    let model = Model::new(config);
+    let mut search = Search {
+        model: &model,
+        limits,
+        printer: Printer::new(config.clients, limits.as_they_are),
+        seen: HashSet::default(),
+        ways: Vec::new(),
+        report: Report::default(),
+    };
+    search.run(State::new(&config));
+    search.report.states = search.ways.len();
+    search.report
+}
+
+struct Search<'a> {
+    model: &'a Model,
+    limits: Limits,
+    printer: Printer,
+    seen: HashSet<Fingerprint, BuildHasherDefault<AsItIs>>,
+    /// For each state, from which other one, by which step, it was first reached.
+    ways: Vec<(u32, Step)>,
+    report: Report,
+}
+
+/// Nothing more to do.
+struct Over;
+
+impl Search<'_> {
+    fn run(&mut self, first: State) {
+        _ = self.is_new(&first, 0, Step::Tick);
+        let mut level = vec![(0, first)];
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            for (id, state) in &level {
+                if self.expand(*id, state, &mut next).is_err() {
+                    return;
+                }
+            }
+            self.report.depth += usize::from(!next.is_empty());
+            level = next;
+        }
+    }
+
+    /// Tries a state's liveness, and takes each step that it offers.
+    fn expand(&mut self, id: u32, state: &State, next: &mut Vec<(u32, State)>) -> Result<(), Over> {
+        let nth = usize::try_from(id).unwrap_or(0);
+        if self.limits.liveness_every > 0
+            && nth.is_multiple_of(self.limits.liveness_every)
+            && let Err((violation, way)) = self.report.try_liveness(self.model, state, nth)
+        {
+            return self.note(violation, id, &way, way.len());
+        }
+        let mut steps = Vec::new();
+        self.model.steps(state, &mut steps);
+        for step in steps {
+            let mut state = state.clone();
+            if let Err(violation) = self.model.take(&mut state, step) {
+                self.note(violation, id, &[step], 0)?;
+            } else if let Some(id) = self.is_new(&state, id, step) {
+                if self.ways.len() > self.limits.states {
+                    self.report.capped = true;
+                    return Err(Over);
+                }
+                next.push((id, state));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes down a state that was not seen before.
+    fn is_new(&mut self, state: &State, from: u32, by: Step) -> Option<u32> {
+        let new = self.seen.insert(self.printer.print(state));
+        new.then(|| {
+            self.ways.push((from, by));
+            u32::try_from(self.ways.len() - 1).expect("fewer states than memory has room for")
+        })
+    }
+
+    /// Takes down a broken rule; what comes after it is not looked at.
+    fn note(
+        &mut self,
+        violation: Violation,
+        at: u32,
+        then: &[Step],
+        fairly: usize,
+    ) -> Result<(), Over> {
+        if self.limits.seeking.is_some_and(|kind| kind != violation.kind()) {
+            return Ok(());
+        }
+        let mut way: Vec<Step> = then.iter().rev().copied().collect();
+        let mut id = at;
+        while id != 0 {
+            let (from, by) = self.ways[usize::try_from(id).unwrap_or(0)];
+            way.push(by);
+            id = from;
+        }
+        way.reverse();
+        self.report.found = Some(Found::new(self.model, violation, &way, fairly));
+        Err(Over)
+    }
+}
+
+/// Fingerprints need no further mixing.
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0 << 8 | u64::from(*byte));
+    }
+
+    fn write_u128(&mut self, print: u128) {
+        self.0 = u64::try_from(print >> 64).unwrap_or(0);
+    }
+}

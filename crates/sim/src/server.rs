@@ -1,0 +1,161 @@
+//! The server: the real row carries out what arrives.
+
+use tenure_core::{Channel, Next, Op, Place, Release, Renewal, RenewalAnswer, Reply, Wake};
+
+use crate::{
+    Violation,
+    attempt::Phase,
+    check::passed_over,
+    config::Flaw,
+    message::{Ask, Message, Request, Says},
+    model::Model,
+    names::{line, rank, rank_of, ticket, who},
+    state::{Left, Line, State, Who},
+    time::{LEASE, NOW, RENEWED, lasting},
+    violation::Kind,
+};
+
+impl Model {
+    /// Carries out a request. Its reply goes to the client, unless its connection has ended.
+    pub(crate) fn carry_out(&self, state: &mut State, request: &Request) -> Result<(), Violation> {
+        let before = state.clone();
+        let Request { who: caller, epoch, age, ask } = *request;
+        let mut row = self.names.row(state);
+        let op = self.op(request);
+        let present = |channel: &Channel| before.is_seen(line(channel));
+        let hidden = self.hides_lock(&before, request);
+        let hiding = self.names.foreign_holder();
+        let lock = hidden.then(|| row.lock.replace(hiding));
+        let (reply, wakes) = row.apply_within(self.config.most_served, NOW, &present, &op);
+        if let Some(lock) = lock {
+            row.lock = lock;
+        }
+        self.names.keep(row, state).map_err(|words| Violation::new(Kind::Row, words))?;
+        self.lower_ttl(&before, state, request);
+
+        let granted = state.server.number != before.server.number;
+        if granted {
+            let (owner, _) = state.server.lock.ok_or_else(|| {
+                Violation::new(Kind::Row, "a number was given and the lock is not set".into())
+            })?;
+            passed_over(&before, owner, request)?;
+        }
+        let queue = &state.server.queue;
+        let joined = queue.iter().find(|entry| entry.who == caller).map(|entry| entry.ticket);
+        let attempt = state.attempt_mut(caller);
+        if matches!(ask, Ask::Acquire { .. }) && attempt.phase != Phase::Done {
+            attempt.joined = attempt.joined.or(joined);
+        }
+
+        let says = says(reply, age)?;
+        let reply = Message { who: caller, says };
+        let client = state.client(caller.client);
+        let answers = client.connected && client.epoch == epoch;
+        if !self.config.pushes_first && answers {
+            client.inbox.push_back(reply.clone());
+        }
+        for wake in wakes {
+            self.push(state, &wake, caller);
+        }
+        if self.config.pushes_first && answers {
+            state.client(caller.client).inbox.push_back(reply);
+        }
+        Ok(())
+    }
+
+    fn op(&self, request: &Request) -> Op {
+        let Request { who, epoch, age: _, ask } = *request;
+        let (key, token) = (self.names.key.clone(), self.names.token(who).clone());
+        let line = |epoch| Line { client: who.client, epoch };
+        match ask {
+            Ask::Acquire { ticket: brought, previous, suspect } => {
+                let place = Place {
+                    entry: self.names.entry(line(epoch)),
+                    ticket: brought.map(ticket),
+                    previous: previous.map(|epoch| self.names.entry(line(epoch))),
+                    suspect: suspect.map(|suspect| self.names.channel(suspect).clone()),
+                };
+                Op::Acquire { key, token, ttl: self.names.ttl, place: Some(place) }
+            }
+            Ask::Renew => Op::Renew(vec![Renewal { key, token, ttl: lasting(RENEWED) }]),
+            Ask::Release { asked, bury, waited: _ } => {
+                let epochs = (0..8).filter(|epoch| asked & (1 << epoch) != 0);
+                let entries = epochs.map(|epoch| self.names.entry(line(epoch))).collect();
+                Op::Release { key, token, entries, bury, open_ms: 0 }
+            }
+        }
+    }
+
+    /// Sends a message to the connection that listens; to one that has ended, it is lost.
+    fn push(&self, state: &mut State, wake: &Wake, caller: Who) {
+        let to = line(wake.to());
+        let client = state.client(to.client);
+        if !client.connected || client.epoch != to.epoch {
+            return;
+        }
+        let (token, says) = match wake {
+            Wake::Grant { token, .. } => (token, Says::Grant),
+            Wake::StandIn { token, granted, .. } => {
+                (token, Says::StandIn { granted: line(granted) })
+            }
+        };
+        let who = who(token.as_bytes());
+        let hushed = match self.config.flaw {
+            Some(Flaw::NoStandIn) => says != Says::Grant,
+            Some(Flaw::CallerIsNoStandIn) => says != Says::Grant && who == caller,
+            _ => false,
+        };
+        if !hushed {
+            client.inbox.push_back(Message { who, says });
+        }
+    }
+
+    /// Whether a release is to find another's lock, and so to serve nobody: two of the flaws.
+    fn hides_lock(&self, state: &State, request: &Request) -> bool {
+        let Ask::Release { waited, .. } = request.ask else { return false };
+        let owns = state.server.lock.is_some_and(|(owner, _)| owner == request.who);
+        match self.config.flaw {
+            Some(Flaw::ReleaseOfNoneServesNone) => !owns,
+            Some(Flaw::CancelOnlyDequeues) => waited,
+            _ => false,
+        }
+    }
+
+    /// The flaw by which an acquisition sets the TTL of what its token holds already.
+    fn lower_ttl(&self, before: &State, state: &mut State, request: &Request) {
+        let owner = |state: &State| state.server.lock.map(|(owner, _)| owner);
+        let kept = owner(before) == Some(request.who) && owner(state) == Some(request.who);
+        if self.config.flaw == Some(Flaw::LowerTtl)
+            && matches!(request.ask, Ask::Acquire { .. })
+            && kept
+        {
+            state.server.lock = Some((request.who, LEASE));
+        }
+    }
+}
+
+/// A reply as it travels.
+fn says(reply: Reply, age: u8) -> Result<Says, Violation> {
+    Ok(match reply {
+        Reply::Granted(number) => Says::Granted { number: rank(number.get()), age },
+        Reply::Queued { held, ticket, position } => {
+            let left = held.ttl_left.get().map_or(u128::MAX, |left| left.as_millis());
+            let left = Left::try_from(left).unwrap_or(Left::MAX);
+            let position = u8::try_from(position).unwrap_or(u8::MAX);
+            Says::Queued { left, ticket: rank_of(ticket), position }
+        }
+        Reply::More => Says::More,
+        Reply::Cancelled => Says::Cancelled,
+        Reply::Renewed(answers) => match answers.first() {
+            Some(RenewalAnswer::Renewed) => Says::Renewed { age },
+            _ => Says::Lost,
+        },
+        Reply::Released {
+            release: Release::Released(_) | Release::Free | Release::Other(_),
+            next,
+        } => Says::Released { more: next == Next::More },
+        reply @ (Reply::Held(_) | Reply::Free | Reply::Faulty(_) | Reply::Inspected(_)) => {
+            return Err(Violation::new(Kind::Row, format!("the reply {reply:?}")));
+        }
+    })
+}

@@ -1,0 +1,139 @@
+//! One state of the world: a server, its clients, and what is under way between them.
+//!
+//! The clock never moves in here; what ends later is kept as what is left of it. So two states that
+//! differ only in when they come are one.
+
+use std::{collections::VecDeque, fmt};
+
+use crate::{
+    attempt::{Attempt, Phase},
+    config::{Config, Faults},
+    message::{Message, Request, Says},
+    rank::Rank,
+};
+
+/// One attempt, and so its token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Who {
+    pub(crate) client: u8,
+    pub(crate) attempt: u8,
+}
+
+/// One connection of a client, and so its channel: the first, the second and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) client: u8,
+    pub(crate) epoch: u8,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) server: Server,
+    pub(crate) clients: Vec<Client>,
+    /// What may still happen.
+    pub(crate) faults: Faults,
+    /// The largest number that anybody believed in, and who did.
+    pub(crate) highest: Option<(Rank, Who)>,
+}
+
+/// What a server keeps: the lock's row, taken apart. Tombstones are with their attempts, and the
+/// connections it believes in with their clients.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Server {
+    pub(crate) lock: Option<(Who, Left)>,
+    /// The last number given.
+    pub(crate) number: Option<Rank>,
+    pub(crate) queue: Vec<Entry>,
+}
+
+/// Milliseconds until an end.
+pub(crate) type Left = u32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) ticket: Rank,
+    pub(crate) who: Who,
+    pub(crate) epoch: u8,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Client {
+    pub(crate) crashed: bool,
+    pub(crate) connected: bool,
+    /// Its last connection.
+    pub(crate) epoch: u8,
+    /// The connections that the server believes in, one bit each.
+    pub(crate) seen: u8,
+    pub(crate) attempts: Vec<Attempt>,
+    /// Under way to the server: first those of connections that have ended, which may still arrive
+    /// until the server knows.
+    pub(crate) requests: VecDeque<Request>,
+    /// Under way to the client, over its connection.
+    pub(crate) inbox: VecDeque<Message>,
+}
+
+impl fmt::Display for Who {
+    /// Its client, and which attempt of it: `c0` is the first of the first, `c0'` its second.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "c{}{}", self.client, "'".repeat(self.attempt.into()))
+    }
+}
+
+impl State {
+    pub(crate) fn new(config: &Config) -> Self {
+        let attempts = vec![Attempt::default(); usize::from(config.attempts)];
+        let client = Client { connected: true, seen: 1, attempts, ..Client::default() };
+        Self {
+            server: Server::default(),
+            clients: vec![client; usize::from(config.clients)],
+            faults: config.faults,
+            highest: None,
+        }
+    }
+
+    pub(crate) fn client(&mut self, client: u8) -> &mut Client {
+        &mut self.clients[usize::from(client)]
+    }
+
+    pub(crate) fn attempt(&self, who: Who) -> &Attempt {
+        &self.clients[usize::from(who.client)].attempts[usize::from(who.attempt)]
+    }
+
+    pub(crate) fn attempt_mut(&mut self, who: Who) -> &mut Attempt {
+        &mut self.client(who.client).attempts[usize::from(who.attempt)]
+    }
+
+    /// Every attempt of every client.
+    pub(crate) fn everyone(&self) -> impl Iterator<Item = Who> + use<> {
+        let attempts = self.clients.first().map_or(0, |client| client.attempts.len());
+        let attempts = u8::try_from(attempts).unwrap_or(u8::MAX);
+        let clients = u8::try_from(self.clients.len()).unwrap_or(u8::MAX);
+        (0..clients)
+            .flat_map(move |client| (0..attempts).map(move |attempt| Who { client, attempt }))
+    }
+
+    /// Whether somebody waits who hears on the entry's channel.
+    pub(crate) fn hears(&self, entry: &Entry) -> bool {
+        let client = &self.clients[usize::from(entry.who.client)];
+        client.connected
+            && client.epoch == entry.epoch
+            && self.attempt(entry.who).phase == Phase::Waiting
+    }
+
+    /// Whether the server believes in a connection.
+    pub(crate) fn is_seen(&self, line: Line) -> bool {
+        let client = self.clients.get(usize::from(line.client));
+        client.is_some_and(|client| client.seen & (1 << line.epoch) != 0)
+    }
+
+    /// Drops messages that will find nobody waiting, as whoever takes them does.
+    pub(crate) fn forget_pushes(&mut self) {
+        for client in &mut self.clients {
+            let Client { attempts, inbox, .. } = client;
+            inbox.retain(|message| {
+                let waits = attempts[usize::from(message.who.attempt)].phase == Phase::Waiting;
+                waits || !matches!(message.says, Says::Grant | Says::StandIn { .. })
+            });
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What can happen in a state.
+
+use crate::{
+    attempt::Phase,
+    config::Flaw,
+    model::Model,
+    state::{Line, State, Who},
+};
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// An attempt begins.
+    Begin(Who),
+    /// The server carries out the first request that a connection has brought.
+    Run(Line),
+    /// A client takes the first answer or message.
+    Deliver(u8),
+    /// A waiter looks, since it is time.
+    Look(Who),
+    Resend(Who),
+    Cancel(Who),
+    Release(Who),
+    Renew(Who),
+    Disconnect(u8),
+    Reconnect(u8),
+    /// The server knows that a connection has ended.
+    Notice(Line),
+    Crash(u8),
+    /// Somebody deletes the lock's key.
+    Delete,
+    Tick,
+}
+
+impl Model {
+    /// All steps that are possible.
+    pub(crate) fn steps(&self, state: &State, steps: &mut Vec<Step>) {
+        steps.clear();
+        let faults = &state.faults;
+        for (client, one) in (0..).zip(&state.clients) {
+            for line in lines(state, client) {
+                let current = Self::current(state, client) == Some(line);
+                if one.requests.iter().any(|request| request.epoch == line.epoch) {
+                    steps.push(Step::Run(line));
+                }
+                if !current {
+                    steps.push(Step::Notice(line));
+                }
+            }
+            if !one.inbox.is_empty() {
+                steps.push(Step::Deliver(client));
+            }
+            if one.crashed {
+                continue;
+            }
+            // What happens to a client that has done all it will matters to nobody.
+            let is_done = one.attempts.iter().all(|attempt| attempt.phase == Phase::Done);
+            if faults.crashes > 0 && !is_done {
+                steps.push(Step::Crash(client));
+            }
+            if !one.connected {
+                steps.push(Step::Reconnect(client));
+            } else if faults.disconnects > 0 && !is_done {
+                steps.push(Step::Disconnect(client));
+            }
+        }
+        for who in state.everyone() {
+            self.own_steps(state, who, steps);
+        }
+        if faults.deletes > 0 && state.server.lock.is_some() {
+            steps.push(Step::Delete);
+        }
+        if faults.ticks != Some(0) {
+            steps.push(Step::Tick);
+        }
+    }
+
+    /// What one attempt may do by itself.
+    fn own_steps(&self, state: &State, who: Who, steps: &mut Vec<Step>) {
+        let attempt = state.attempt(who);
+        let client = &state.clients[usize::from(who.client)];
+        let faults = &state.faults;
+        match attempt.phase {
+            Phase::Idle if client.connected && self.may_begin(state, who) => {
+                steps.push(Step::Begin(who));
+            }
+            Phase::Waiting => {
+                if client.connected && !attempt.asking && attempt.due == Some(0) {
+                    steps.push(Step::Look(who));
+                }
+                let resends = self.config.flaw == Some(Flaw::Resend) && faults.resends > 0;
+                if resends && client.connected && attempt.asking {
+                    steps.push(Step::Resend(who));
+                }
+                if self.config.cancels {
+                    steps.push(Step::Cancel(who));
+                }
+            }
+            Phase::Holding => {
+                steps.push(Step::Release(who));
+                let believes = attempt.belief.is_some();
+                if client.connected && believes && !attempt.renewing && faults.renewals > 0 {
+                    steps.push(Step::Renew(who));
+                }
+            }
+            Phase::Idle | Phase::Releasing { .. } | Phase::Done => {}
+        }
+    }
+
+    fn may_begin(&self, state: &State, who: Who) -> bool {
+        let Some(before) = who.attempt.checked_sub(1) else { return true };
+        let before = state.attempt(Who { attempt: before, ..who });
+        let given_up = matches!(before.phase, Phase::Releasing { .. } | Phase::Done);
+        given_up || (self.config.together && before.phase != Phase::Idle)
+    }
+}
+
+/// The connections of a client that the server believes in.
+pub(crate) fn lines(state: &State, client: u8) -> impl Iterator<Item = Line> {
+    let seen = state.clients[usize::from(client)].seen;
+    let epochs = (0..8).filter(move |epoch| seen & (1 << epoch) != 0);
+    epochs.map(move |epoch| Line { client, epoch })
+}

@@ -1,0 +1,122 @@
+//! Steps in words.
+
+use std::fmt;
+
+use crate::{
+    message::{Ask, Message, Request, Says},
+    model::Model,
+    state::{Line, State},
+    step::Step,
+};
+
+/// The steps of a way, each with what the server keeps after it.
+pub(crate) fn trace(model: &Model, way: &[Step]) -> Vec<String> {
+    let mut state = State::new(&model.config);
+    let take = |step: &Step| {
+        let words = in_words(&state, *step);
+        let broken = model.take(&mut state, *step).is_err();
+        let then = if broken { " !" } else { "" };
+        format!("{words}{then}  {}", Server(&state))
+    };
+    let mut lines: Vec<_> = way.iter().map(take).collect();
+    // Time that passes in vain says nothing the second time.
+    lines.dedup();
+    lines
+}
+
+fn in_words(state: &State, step: Step) -> String {
+    match step {
+        Step::Begin(who) => format!("{who} asks"),
+        Step::Run(line) => {
+            let requests = &state.clients[usize::from(line.client)].requests;
+            let request = requests.iter().find(|request| request.epoch == line.epoch);
+            let old = Model::current(state, line.client) != Some(line);
+            let old = if old { "OLD " } else { "" };
+            request.map_or_else(String::new, |request| format!("server runs {old}{request}"))
+        }
+        Step::Deliver(client) => {
+            let message = state.clients[usize::from(client)].inbox.front();
+            message.map_or_else(String::new, ToString::to_string)
+        }
+        Step::Look(who) => format!("{who} looks"),
+        Step::Resend(who) => format!("{who} asks again, unanswered"),
+        Step::Cancel(who) => format!("{who} gives up"),
+        Step::Release(who) => format!("{who} releases"),
+        Step::Renew(who) => format!("{who} renews"),
+        Step::Disconnect(client) => format!("c{client} loses its connection"),
+        Step::Reconnect(client) => format!("c{client} reconnects"),
+        Step::Notice(line) => format!("server knows that {line} has ended"),
+        Step::Crash(client) => format!("c{client} crashes"),
+        Step::Delete => "somebody deletes the lock's key".into(),
+        Step::Tick => "a tick".into(),
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "c{}/{}", self.client, self.epoch)
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { who, epoch, age, ask } = self;
+        let line = Line { client: who.client, epoch: *epoch };
+        match ask {
+            Ask::Acquire { ticket, previous, suspect } => {
+                write!(f, "Acquire({who}")?;
+                ticket.map_or(Ok(()), |ticket| write!(f, ", ticket {ticket}"))?;
+                previous.map_or(Ok(()), |epoch| write!(f, ", before on /{epoch}"))?;
+                suspect.map_or(Ok(()), |suspect| write!(f, ", suspects {suspect}"))?;
+            }
+            Ask::Renew => write!(f, "Renew({who}")?,
+            Ask::Release { bury, .. } => {
+                write!(f, "Release({who}{}", if *bury { ", bury" } else { "" })?;
+            }
+        }
+        write!(f, ") from {line}, {age} ticks old")
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { who, says } = self;
+        write!(f, "{who} reads ")?;
+        match says {
+            Says::Granted { number, age } => write!(f, "Granted {number}, asked {age} ticks ago"),
+            Says::Queued { left, ticket, position } => {
+                write!(f, "Queued at {position}, ticket {ticket}, held for {left} ms")
+            }
+            Says::More => f.write_str("More"),
+            Says::Cancelled => f.write_str("Cancelled"),
+            Says::Renewed { age } => write!(f, "Renewed, asked {age} ticks ago"),
+            Says::Lost => f.write_str("Gone or Other"),
+            Says::Released { more } => {
+                f.write_str(if *more { "Released, More" } else { "Released" })
+            }
+            Says::Grant => f.write_str("the message that it is its turn"),
+            Says::StandIn { granted } => write!(f, "the message that it stands in for {granted}"),
+        }
+    }
+}
+
+/// What a server keeps.
+struct Server<'a>(&'a State);
+
+impl fmt::Display for Server<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = &self.0.server;
+        match server.lock {
+            Some((who, left)) => write!(f, "[{who} {left} ms;")?,
+            None => f.write_str("[free;")?,
+        }
+        for entry in &server.queue {
+            write!(f, " {}:{}/{}", entry.ticket, entry.who, entry.epoch)?;
+        }
+        let buried = self.0.everyone().filter(|who| self.0.attempt(*who).buried);
+        for who in buried {
+            write!(f, " !{who}")?;
+        }
+        f.write_str("]")
+    }
+}
