@@ -39,15 +39,15 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "b3ed57db0655d43009fad2211e5ac03d344d3b4a", "queue.lua");
+    script!("acquire", "64d9ad9c043694dddca0b4e016bb91fa669816d7", "queue.lua");
 static RESUME: Script = script!("resume", "a9a338fb9f38ecb8b04fc3349dbf8098baa44a42");
 static STEAL: Script = script!("steal", "d2256b1431b794dcc6ceb3cfc7707f54a826dcb0");
 static RELEASE: Script =
-    script!("release", "6a2de485474f0720d9f1afa6f7aa2580ce508f01", "queue.lua");
+    script!("release", "ca1b0463439b3aaf5b6afd028ad80f18d4205b31", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "bb15130dc416c4eac693802b0019a56b91ee3dff", "queue.lua");
+    script!("force_release", "09b6c0d70ee1b485a1c41f8c0dfc62995d188894", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "2a9c06779e1896986a8d746eb1dbfd9b32a85321", "queue.lua");
+    script!("inspect", "02fb8d774c288f792314d8a3c39ecf91a1b063c9", "queue.lua");
 static RENEW: Script = script!("renew", "3928c218163ba4e48fe57053faf14ba4698c5244");
 
 /// Every script, for tests and for those who audit them.

@@ -28,8 +28,8 @@ local function tell(channel, message)
 end
 
 -- Names the next live waiter of another connection to look after the one that was served. Where
--- that is the caller, it is told too: it does not know yet whom to suspect. Returns whether there is
--- one.
+-- that is the caller, it is told too: it does not know yet whom to suspect. Returns whether there
+-- is one.
 local function name_stand_in(me, granted, claim)
   local index = 0
   for _ = 1, MOST_STAND_INS do
