@@ -116,6 +116,37 @@ fn status_says_who_in_words_and_in_json() {
 }
 
 #[test]
+fn status_lists_who_waits_in_their_order() {
+    let key = key();
+    to("acquire").args(["--ttl", "60", "--label", "holder", &key]).run().code(0);
+    let waiting = |count: usize| {
+        let json = to("status").args(["--json", &key]).run().code(0).stdout;
+        json.contains(&format!("\"waiting\":{count},"))
+    };
+    let mut running = Vec::new();
+    for (count, label) in [(1, "first"), (2, "second one")] {
+        let run = Tenure::new().server(shared()).args(["--label", label, &key]);
+        running.push(run.sh("true").start());
+        eventually(PATIENCE, "it waits", || waiting(count));
+    }
+    let words = to("status").args([&key]).run().code(0).silent().stdout;
+    let lines: Vec<_> = words.lines().collect();
+    assert!(lines[0].starts_with("held by holder for "), "{words}");
+    assert!(lines[1].starts_with("first waits for "), "{words}");
+    assert!(lines[2].starts_with("second one waits for "), "{words}");
+    assert_eq!(lines.len(), 3, "{words}");
+    let json = to("status").args(["--json", &key]).run().code(0).stdout;
+    let (_, waiters) = json.split_once("\"waiters\":[{\"holder\":\"first\",").expect(&json);
+    assert!(waiters.contains("},{\"holder\":\"second one\",\"waiting_ms\":"), "{json}");
+    shared().cmd(&["DEL", &key]);
+    // The lock was deleted by hand: the first notices by itself, and the second is handed it.
+    for run in running {
+        run.wait().code(0).silent();
+    }
+    to("status").args([&key]).run().code(1).stdout("free\n");
+}
+
+#[test]
 fn what_cannot_be_told_is_69_for_all_of_them() {
     let server = Server::start(ServerKind::Redis70);
     server.kill();
