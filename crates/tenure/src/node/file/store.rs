@@ -1,6 +1,6 @@
 //! Rows in SQLite.
 
-use std::{cell::Cell, sync::Arc, time::Duration};
+use std::{cell::Cell, os::unix::fs::MetadataExt as _, sync::Arc, time::Duration};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
 use tenure_core::{LockKey, Op, Renewal, Reply, Timestamp, Token, Wake};
@@ -33,6 +33,8 @@ struct Opened {
     connection: Connection,
     boot: String,
     file: std::path::PathBuf,
+    /// Which file this is: its device and its number there.
+    identity: (u64, u64),
     /// SQLite's count of others' changes, at the last look.
     version: i64,
     /// This process has changed something since the last look.
@@ -56,8 +58,9 @@ impl Store {
         let mut nudged = None;
         loop {
             let opened = match &mut self.opened {
-                Some(opened) => opened,
-                None => self.opened.insert(open(&self.name, &self.location)?),
+                Some(opened) if identity(&opened.file) == Some(opened.identity) => opened,
+                // Not yet open; or another file is in its place, or none.
+                _ => self.opened.insert(open(&self.name, &self.location)?),
             };
             let error = match opened.apply(op) {
                 Ok(reply) => return Ok(reply),
@@ -130,7 +133,24 @@ fn open(name: &Arc<str>, location: &Location) -> Result<Opened, NodeError> {
         Ok(connection)
     });
     let connection = connection.map_err(|error| sqlite_error(name, error))?;
-    Ok(Opened { connection, boot, file, version: 0, dirty: false, is_ready: false, ops: 0 })
+    let identity = identity(&file).unwrap_or_default();
+    Ok(Opened {
+        connection,
+        boot,
+        file,
+        identity,
+        version: 0,
+        dirty: false,
+        is_ready: false,
+        ops: 0,
+    })
+}
+
+/// Which file is there now. A store that was deleted must not be used on by those who have it open:
+/// those who come excluded nobody of them.
+fn identity(file: &std::path::Path) -> Option<(u64, u64)> {
+    let metadata = std::fs::metadata(file).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 fn sqlite_error(name: &Arc<str>, error: rusqlite::Error) -> NodeError {

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use tenure::{NodeErrorKind, blocking::Lock};
+use tenure::{LossReason, NodeErrorKind, ReleaseError, blocking::Lock};
 
 use super::{Store, connect, untold};
 
@@ -160,4 +160,17 @@ fn entries(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name != "owner.lock").collect()
+}
+
+/// Reproduces: who had the store open went on in the deleted file, and excluded nobody.
+#[test]
+fn a_store_that_was_deleted_is_left_by_those_who_had_it_open() {
+    let store = Store::new();
+    let before = store.lock("k");
+    let guard = before.acquire().unwrap();
+    fs::remove_file(store.file()).unwrap();
+    let next = store.lock("k").try_acquire().unwrap().expect("a store that is new");
+    assert!(before.try_acquire().unwrap().is_none(), "two hold the lock");
+    assert!(matches!(guard.release(), Err(ReleaseError::NotHeld(LossReason::Taken { .. }))));
+    next.release().unwrap();
 }
