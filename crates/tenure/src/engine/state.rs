@@ -5,7 +5,9 @@ use std::{cell::Cell, io, rc::Rc, sync::Arc, time::Duration};
 use tenure_core::Ttl;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{Command, EXIT_FLUSH, Life, lease::LeaseId, reaper::Reaper, renewal::Leases};
+use super::{
+    Command, EXIT_FLUSH, Life, lease::LeaseId, lookout::Lookout, reaper::Reaper, renewal::Leases,
+};
 use crate::{
     address::Address,
     clock::{self, Timers},
@@ -20,6 +22,7 @@ pub(super) struct State {
     pub(super) node: Rc<dyn Node>,
     pub(super) timers: Rc<Timers>,
     pub(super) leases: Leases,
+    pub(super) lookout: Lookout,
     pub(super) reaper: Reaper,
     pub(super) inbox: mpsc::WeakUnboundedSender<Command>,
     pub(super) life: Arc<Life>,
@@ -43,6 +46,7 @@ impl State {
             node: node::open(address, &timers),
             timers,
             leases: Leases::default(),
+            lookout: Lookout::default(),
             reaper: Reaper::default(),
             inbox,
             life: Arc::clone(life),
@@ -62,6 +66,7 @@ impl State {
             }
         });
         task::spawn(Rc::clone(&self).run_renewals());
+        task::spawn(Rc::clone(&self).run_lookout());
         while let Some(command) = commands.recv().await {
             match command {
                 Command::Stop => {

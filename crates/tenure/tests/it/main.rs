@@ -4,6 +4,7 @@
 //! - [`wire`]: what servers see, and what other libraries may rely on.
 //! - [`seeds`], [`cases`], [`peers`]: what earlier locks got wrong, one test per finding.
 //! - [`faults`]: each thing that can break, broken on purpose.
+//! - [`queue`]: waiting, as servers and callers see it.
 //! - [`api`]: what the types promise.
 
 #![expect(
@@ -19,6 +20,7 @@ mod contract;
 mod fake;
 mod faults;
 mod peers;
+mod queue;
 mod seeds;
 mod servers;
 #[cfg(feature = "file")]
