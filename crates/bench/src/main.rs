@@ -4,6 +4,7 @@
 //! cargo xtask bench cycle [--server URL | [--tcp] [--anywhere]] [--rounds N] [--cycles N]
 //! cargo xtask bench renewal [--server URL | [--tcp] [--anywhere]] [--leases N,N,…] [--ttls N]
 //! cargo xtask bench startup [--server URL | [--tcp] [--anywhere]] [--rounds N] [--tenure PATH]
+//! cargo xtask bench waiters [--server URL | [--tcp] [--anywhere]] [--waiters N,N,…] [--seconds N]
 //! ```
 //!
 //! Without `--server` they start a Redis 7.0 of their own on a Unix socket, or on a port with
@@ -20,6 +21,7 @@ mod process;
 mod renewal;
 mod server;
 mod startup;
+mod waiters;
 
 use std::{error::Error, process::ExitCode};
 
@@ -57,17 +59,21 @@ fn main() -> ExitCode {
 }
 
 fn run(words: &[String]) -> Result<Verdict, Trouble> {
-    let (name, words) = words.split_first().ok_or("which one? cycle, renewal or startup")?;
+    let (name, words) =
+        words.split_first().ok_or("which one? cycle, renewal, startup or waiters")?;
     let mut options = options::Options::read(words)?;
     match name.as_str() {
         "cycle" => cycle::run(&mut options),
         "renewal" => renewal::run(&mut options),
         "startup" => startup::run(&mut options),
+        "waiters" => waiters::run(&mut options),
         // How this program calls itself for the processes of the sides.
         "side" => cycle::side(&mut options).map(|()| Verdict::Pass),
         "holder" => renewal::holder(&mut options).map(|()| Verdict::Pass),
+        "parked" => waiters::parked(&mut options).map(|()| Verdict::Pass),
         other => {
-            Err(format!("no benchmark {other:?}; there are cycle, renewal and startup").into())
+            Err(format!("no benchmark {other:?}; there are cycle, renewal, startup and waiters")
+                .into())
         }
     }
 }

@@ -37,7 +37,10 @@ pub use fence::{FENCE_FLOOR_TTL, FenceFault, FencingToken, fence_ttl, next_numbe
 pub use holder::{Holder, HolderLabel, LabelError};
 pub use key::{KeyError, LockKey, RESERVED_SUFFIXES};
 pub use lease::{Lease, LeaseSettings, LossReason};
-pub use op::{Held, Inspection, Next, Op, Release, Renewal, RenewalAnswer, Reply, TtlLeft, Waiter};
+pub use op::{
+    Held, Inspection, Look, LookAnswer, Next, Op, Release, Renewal, RenewalAnswer, Reply, TtlLeft,
+    Waiter,
+};
 pub use queue::{Channel, Entry, Place, Ticket, Wake};
 pub use quorum::{NodeId, Quorum};
 pub use row::{NodeTime, Row, Stored, Value};

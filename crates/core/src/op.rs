@@ -68,6 +68,9 @@ pub enum Op {
         /// The lock.
         key: LockKey,
     },
+    /// See whether each of these waiters has anything to do but to wait on, and keep its queue
+    /// alive. Grants nothing, and lets nobody in.
+    Look(Vec<Look>),
 }
 
 /// One lease to renew.
@@ -80,6 +83,18 @@ pub struct Renewal {
     pub token: Token,
     /// The lifetime the key has at least, afterwards.
     pub ttl: Ttl,
+}
+
+/// One waiter to look for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a look is these three things")]
+pub struct Look {
+    /// The lock.
+    pub key: LockKey,
+    /// The token that waits for it.
+    pub token: Token,
+    /// How it stands in the queue.
+    pub entry: Entry,
 }
 
 /// What a node answers.
@@ -118,6 +133,8 @@ pub enum Reply {
     },
     /// What stands at the key.
     Inspected(Inspection),
+    /// One answer per look, in order.
+    Looked(Vec<LookAnswer>),
 }
 
 /// A lock that another holds.
@@ -163,6 +180,22 @@ pub enum RenewalAnswer {
     Other(Holder),
     /// The node refused to look, in its own words.
     Refused(String),
+}
+
+/// What one waiter is to do. It carries no right, whatever it says: a confirming reply does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "every caller must face every answer")]
+pub enum LookAnswer {
+    /// Acquire now: the lock is free or set for this very token, or it stands in no queue, or
+    /// something is wrong there that an acquisition will tell.
+    Go,
+    /// Wait on.
+    Waits {
+        /// Who holds the lock.
+        held: Held,
+        /// How many are before it.
+        position: u64,
+    },
 }
 
 /// What became of a release.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Channel, LockKey, NodeTime, Op, Renewal, Reply, Row, Wake};
+use crate::{Channel, LockKey, Look, NodeTime, Op, Renewal, Reply, Row, Wake};
 
 /// All locks of one node.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,10 @@ impl Table {
             Op::Renew(leases) => {
                 let renew = |lease: &Renewal| self.row(&lease.key, |row| row.renew(at, lease));
                 (Reply::Renewed(leases.iter().map(renew).collect()), Vec::new())
+            }
+            Op::Look(looks) => {
+                let look = |look: &Look| self.row(&look.key, |row| row.look(at, look));
+                (Reply::Looked(looks.iter().map(look).collect()), Vec::new())
             }
             Op::Acquire { key, .. }
             | Op::Resume { key, .. }

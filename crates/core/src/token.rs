@@ -1,6 +1,6 @@
 //! The unguessable value of one attempt.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{borrow::Borrow, fmt, str::FromStr, sync::Arc};
 
 use crate::HolderLabel;
 
@@ -9,7 +9,7 @@ use crate::HolderLabel;
 /// 128 random bits as 32 hex digits, `@`, and the holder's label, so that `redis-cli GET key`
 /// already tells who holds the lock. A later attempt never reuses it. Whoever has it can release
 /// the lock, so `Debug` does not show it; [`Token::as_str`] does.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token(Arc<str>);
 
 impl Token {
@@ -29,6 +29,13 @@ impl Token {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
+    }
+}
+
+/// For maps by token, whose messages name it as text.
+impl Borrow<str> for Token {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 

@@ -94,13 +94,26 @@ impl Waiting {
         self.told = true;
         self.ticket = Some(ticket);
         self.backoff.reset();
+        Self::next_look(self.deadline(), now, held, position, random)
+    }
+
+    /// The rule of [`Waiting::handle_queued`], for a waiter of this deadline about which there is
+    /// nothing new but how long it stays where it is.
+    #[must_use]
+    pub fn next_look(
+        deadline: Timestamp,
+        now: Timestamp,
+        held: &Held,
+        position: u64,
+        random: u64,
+    ) -> Option<Timestamp> {
         if position == 0 && held.holder.is_foreign() {
             // Its release tells nobody: the head alone looks, for all who stand behind it.
-            return self.clip(now, now + spread(FOREIGN_POLL, random));
+            return clip(deadline, now, now + spread(FOREIGN_POLL, random));
         }
         let left = held.ttl_left.get().map_or(LONGEST_LOOK, |left| left.min(LONGEST_LOOK));
         let behind = u32::try_from(position).unwrap_or(u32::MAX).min(MOST_STAGGERED);
-        self.clip(now, now + left + AFTER_END + STAGGER * behind)
+        clip(deadline, now, now + left + AFTER_END + STAGGER * behind)
     }
 
     /// The lock went to another waiter, for a claim; this one stands in: when to look after it.
@@ -128,20 +141,26 @@ impl Waiting {
         self.clip(now, poll)
     }
 
+    /// The last moment of a try; [`Timestamp::MAX`] for ever.
+    #[must_use]
+    pub fn deadline(&self) -> Timestamp {
+        self.until.unwrap_or(Timestamp::MAX)
+    }
+
     /// What is left of the wait: the time limit of the next try. `None` for ever.
     #[must_use]
     pub fn left(&self, now: Timestamp) -> Option<Duration> {
         self.until.map(|until| until.since(now))
     }
 
-    /// The last try is at the deadline itself, and after that there is none.
     fn clip(&self, now: Timestamp, next: Timestamp) -> Option<Timestamp> {
-        match self.until {
-            Some(until) if now >= until => None,
-            Some(until) => Some(next.min(until)),
-            None => Some(next),
-        }
+        clip(self.deadline(), now, next)
     }
+}
+
+/// The last try is at the deadline itself, and after that there is none.
+fn clip(deadline: Timestamp, now: Timestamp, next: Timestamp) -> Option<Timestamp> {
+    (now < deadline).then(|| next.min(deadline))
 }
 
 /// The first poll comes soon, since most holds are short.

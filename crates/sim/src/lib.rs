@@ -45,7 +45,8 @@
 //! of tombstones (all longer than a model runs), servers that lose what they kept, refusals
 //! (memory, permission, a role), waits with an end, several servers, foreign holders and the
 //! polling of them, and the barrier of `CLIENT KILL`, which only leaves out some of what happens
-//! here. A subscription is there as soon as its connection.
+//! here. A subscription is there as soon as its connection. A waiter's timer has it acquire; that a
+//! client looks before it does so leaves out acquisitions which would find nothing new.
 //!
 //! # What it is worth
 //!

@@ -154,7 +154,11 @@ fn says(reply: Reply, age: u8) -> Result<Says, Violation> {
             release: Release::Released(_) | Release::Free | Release::Other(_),
             next,
         } => Says::Released { more: next == Next::More },
-        reply @ (Reply::Held(_) | Reply::Free | Reply::Faulty(_) | Reply::Inspected(_)) => {
+        reply @ (Reply::Held(_)
+        | Reply::Free
+        | Reply::Faulty(_)
+        | Reply::Looked(_)
+        | Reply::Inspected(_)) => {
             return Err(Violation::new(Kind::Row, format!("the reply {reply:?}")));
         }
     })

@@ -6,8 +6,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use self::queue::{Served, Wakes};
 use crate::{
-    Channel, FenceFault, FencingToken, Held, Holder, Inspection, Next, Op, Place, Release, Renewal,
-    RenewalAnswer, Reply, Token, Ttl, TtlLeft, Wake, fence_ttl, next_number, queue::MOST_SERVED,
+    Channel, FenceFault, FencingToken, Held, Holder, Inspection, Look, LookAnswer, Next, Op, Place,
+    Release, Renewal, RenewalAnswer, Reply, Token, Ttl, TtlLeft, Wake, fence_ttl, next_number,
+    queue::MOST_SERVED,
 };
 
 /// A node's two clocks, as they stand during one op.
@@ -116,6 +117,9 @@ impl Row {
             Op::Renew(leases) => {
                 Reply::Renewed(leases.iter().map(|lease| self.renew(at, lease)).collect())
             }
+            Op::Look(looks) => {
+                Reply::Looked(looks.iter().map(|look| self.look(at, look)).collect())
+            }
         };
         (reply, wakes.sent)
     }
@@ -131,6 +135,19 @@ impl Row {
             }
             Some(stored) => RenewalAnswer::Other(holder(stored)),
         }
+    }
+
+    /// Sees whether the waiter has anything to ask for, and gives its queue a life beyond the
+    /// lock's if it has not.
+    pub fn look(&mut self, at: NodeTime, look: &Look) -> LookAnswer {
+        self.expire(at);
+        let other = self.lock.as_ref().filter(|stored| !holds(stored, &look.token));
+        let Some(held) = other.map(|stored| held(stored, at)) else { return LookAnswer::Go };
+        let Some(position) = self.position(&look.token, &look.entry) else {
+            return LookAnswer::Go;
+        };
+        self.keep_queue(at, left(self.lock.as_ref(), at));
+        LookAnswer::Waits { held, position }
     }
 
     fn acquire(
@@ -175,7 +192,8 @@ impl Row {
         };
         let Some((ticket, place)) = joined else { return Reply::Held(held) };
         self.keep_queue(at, left(self.lock.as_ref(), at));
-        Reply::Queued { held, ticket, position: self.position(token, &place.entry) }
+        let position = self.position(token, &place.entry).unwrap_or_default();
+        Reply::Queued { held, ticket, position }
     }
 
     /// What a token hears that holds the lock already: a confirmation, a lost reply, a return.

@@ -97,11 +97,11 @@ impl Row {
         ticket
     }
 
-    /// How many entries are before the waiter's own.
-    pub(super) fn position(&self, token: &Token, entry: &Entry) -> u64 {
+    /// How many entries are before the waiter's own, if it has one.
+    pub(super) fn position(&self, token: &Token, entry: &Entry) -> Option<u64> {
         let member = entry.member(token);
-        let before = self.members().iter().take_while(|(_, other)| *other != member).count();
-        u64::try_from(before).unwrap_or(u64::MAX)
+        let before = self.members().iter().position(|(_, other)| *other == member);
+        before.map(|before| u64::try_from(before).unwrap_or(u64::MAX))
     }
 
     /// Gives the queue's key a life beyond the lock's.

@@ -8,7 +8,7 @@ mod reply;
 
 pub use reply::{Answer, Misread, read};
 
-use crate::{Inspection, LockKey, Op, Place, Token, Ttl, fence_ttl};
+use crate::{Inspection, LockKey, Look, Op, Place, Token, Ttl, fence_ttl};
 
 /// A script that servers run.
 #[derive(Debug)]
@@ -49,10 +49,11 @@ static FORCE_RELEASE: Script =
 static INSPECT: Script =
     script!("inspect", "02fb8d774c288f792314d8a3c39ecf91a1b063c9", "queue.lua");
 static RENEW: Script = script!("renew", "3928c218163ba4e48fe57053faf14ba4698c5244");
+static LOOK: Script = script!("look", "0e7e7b885aedc4a33c8ba9e095c5a876fe126acb", "queue.lua");
 
 /// Every script, for tests and for those who audit them.
-pub static ALL: [&Script; 7] =
-    [&ACQUIRE, &RENEW, &RELEASE, &RESUME, &STEAL, &FORCE_RELEASE, &INSPECT];
+pub static ALL: [&Script; 8] =
+    [&ACQUIRE, &RENEW, &RELEASE, &RESUME, &STEAL, &FORCE_RELEASE, &INSPECT, &LOOK];
 
 /// A script with its keys and arguments: what is sent for one op.
 #[derive(Debug)]
@@ -103,6 +104,12 @@ impl Call {
                     call.lease(&lease.token, lease.ttl);
                 }
             }
+            Op::Look(looks) => {
+                for Look { key, token, entry } in looks {
+                    call.keys.extend([key.as_bytes().to_vec(), key.queue()]);
+                    call.args.extend([token.as_bytes().to_vec(), entry.member(token)]);
+                }
+            }
         }
         call
     }
@@ -127,6 +134,7 @@ fn script_of(op: &Op) -> &'static Script {
         Op::Steal { .. } => &STEAL,
         Op::ForceRelease { .. } => &FORCE_RELEASE,
         Op::Inspect { .. } => &INSPECT,
+        Op::Look(_) => &LOOK,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    FenceFault, FencingToken, Held, Holder, Inspection, Next, Op, Release, RenewalAnswer, Reply,
-    Ticket, TtlLeft, Waiter,
+    FenceFault, FencingToken, Held, Holder, Inspection, LookAnswer, Next, Op, Release,
+    RenewalAnswer, Reply, Ticket, TtlLeft, Waiter,
 };
 
 /// A server's reply, free of any protocol library's types.
@@ -54,7 +54,8 @@ pub fn read(op: &Op, request: u64, answer: Answer) -> Result<Reply, Misread> {
         Op::Acquire { .. } | Op::Resume { .. } | Op::Steal { .. } => fields.grant(),
         Op::Release { .. } | Op::ForceRelease { .. } => fields.release(),
         Op::Inspect { .. } => fields.inspection().map(Reply::Inspected),
-        Op::Renew(leases) => fields.renewals(leases.len()).map(Reply::Renewed),
+        Op::Renew(leases) => fields.each(leases.len(), Fields::renewal).map(Reply::Renewed),
+        Op::Look(looks) => fields.each(looks.len(), Fields::look).map(Reply::Looked),
     };
     reply.ok_or_else(|| Misread::Malformed { script: super::script_of(op).name })
 }
@@ -139,16 +140,17 @@ impl Fields {
         }
     }
 
-    fn renewals(&mut self, leases: usize) -> Option<Vec<RenewalAnswer>> {
+    /// The answers of a batch of so many.
+    fn each<T>(&mut self, count: usize, read: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let answers: Option<Vec<_>> = self
             .0
             .by_ref()
             .map(|answer| match answer {
-                Answer::Array(fields) => Self(fields.into_iter()).renewal(),
+                Answer::Array(fields) => read(&mut Self(fields.into_iter())),
                 _ => None,
             })
             .collect();
-        answers.filter(|answers| answers.len() == leases)
+        answers.filter(|answers| answers.len() == count)
     }
 
     fn renewal(&mut self) -> Option<RenewalAnswer> {
@@ -157,6 +159,16 @@ impl Fields {
             "gone" => Some(RenewalAnswer::Gone),
             "error" => Some(RenewalAnswer::Refused(self.text()?)),
             form => self.holder(form).map(RenewalAnswer::Other),
+        }
+    }
+
+    fn look(&mut self) -> Option<LookAnswer> {
+        match self.text()?.as_str() {
+            "go" => Some(LookAnswer::Go),
+            form => {
+                let held = self.held(form)?;
+                Some(LookAnswer::Waits { held, position: self.count()? })
+            }
         }
     }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use tenure_core::{
-    FenceFault, Held, Holder, Inspection, Next, Op, Release, RenewalAnswer, Reply, TtlLeft, Wake,
+    FenceFault, Held, Holder, Inspection, LookAnswer, Next, Op, Release, RenewalAnswer, Reply,
+    TtlLeft, Wake,
 };
 use tenure_testkit::ServerKind;
 
@@ -46,6 +47,14 @@ impl Forms {
                     RenewalAnswer::Other(_) => "not renewed: another's",
                     RenewalAnswer::Refused(_) => "refused",
                 });
+            }),
+            Reply::Looked(answers) => answers.iter().for_each(|answer| match answer {
+                LookAnswer::Go => self.add("looked: go"),
+                LookAnswer::Waits { held, position } => {
+                    self.held(held);
+                    let waits = ["looked: waits, the first", "looked: waits behind"];
+                    self.add(waits[usize::from(*position > 0)]);
+                }
             }),
             Reply::Released { release, next } => self.add(match (release, next) {
                 (Release::Released(_), Next::Nobody) => "released: nobody waits",
@@ -96,7 +105,7 @@ impl Forms {
 }
 
 /// All that a server says in these sequences.
-const FORMS: [&str; 32] = [
+const FORMS: [&str; 35] = [
     "woken: granted",
     "woken: stands in",
     "granted",
@@ -129,4 +138,7 @@ const FORMS: [&str; 32] = [
     "inspected: no number",
     "inspected",
     "inspected: waiters",
+    "looked: go",
+    "looked: waits, the first",
+    "looked: waits behind",
 ];

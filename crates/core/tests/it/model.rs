@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
-    Channel, FencingToken, LockKey, NodeTime, Op, Reply, Row, Stored, Table, Ticket, Ttl, Value,
-    Wake, fence_ttl,
+    Channel, Entry, FencingToken, LockKey, NodeTime, Op, Reply, Row, Stored, Table, Ticket, Token,
+    Ttl, Value, Wake, fence_ttl,
 };
 
 use crate::fairness::Before;
@@ -19,8 +19,8 @@ pub(crate) struct Model {
     table: Option<Table>,
     /// The channels that somebody listens to, by their index.
     open: BTreeSet<usize>,
-    /// The last ticket that each token was told, by lock.
-    told: BTreeMap<(LockKey, String), Ticket>,
+    /// The last ticket that each token was told, and its entry, by lock.
+    told: BTreeMap<(LockKey, String), (Ticket, Entry)>,
 }
 
 impl Model {
@@ -47,6 +47,10 @@ impl Model {
                 let renew = leases.iter().map(|l| self.row(&l.key).renew(at, l));
                 (Reply::Renewed(renew.collect()), Vec::new())
             }
+            Op::Look(looks) => {
+                let look = looks.iter().map(|l| self.row(&l.key).look(at, l));
+                (Reply::Looked(look.collect()), Vec::new())
+            }
         };
         if let Some(table) = &mut self.table {
             let (answer, messages) = table.apply(at, &present, op);
@@ -56,8 +60,11 @@ impl Model {
                 "the table does as its rows: {op:?}"
             );
         }
-        if let (Op::Acquire { key, token, .. }, Reply::Queued { ticket, .. }) = (op, &reply) {
-            self.told.insert((key.clone(), token.as_str().to_owned()), *ticket);
+        if let (Op::Acquire { key, token, place: Some(place), .. }, Reply::Queued { ticket, .. }) =
+            (op, &reply)
+        {
+            let told = (*ticket, place.entry.clone());
+            self.told.insert((key.clone(), token.as_str().to_owned()), told);
         }
         (reply, wakes)
     }
@@ -80,11 +87,22 @@ impl Model {
         Some(Before { free, queue, open: self.open.iter().map(name).collect() })
     }
 
-    /// The same op, with the ticket that its waiter was told.
-    pub(crate) fn with_ticket(&self, op: &Op) -> Op {
+    /// The same op, with the ticket that its waiter was told, or with the entries of its waiters.
+    pub(crate) fn again(&self, op: &Op) -> Op {
         let mut op = op.clone();
-        if let Op::Acquire { key, token, place: Some(place), .. } = &mut op {
-            place.ticket = self.told.get(&(key.clone(), token.as_str().to_owned())).copied();
+        let told = |key: &LockKey, token: &Token| {
+            self.told.get(&(key.clone(), token.as_str().to_owned())).cloned()
+        };
+        match &mut op {
+            Op::Acquire { key, token, place: Some(place), .. } => {
+                place.ticket = told(key, token).map(|(ticket, _)| ticket);
+            }
+            Op::Look(looks) => looks.iter_mut().for_each(|look| {
+                if let Some((_, entry)) = told(&look.key, &look.token) {
+                    look.entry = entry;
+                }
+            }),
+            _ => {}
         }
         op
     }

@@ -127,7 +127,7 @@ impl<'a> Pair<'a> {
         let mut commands = Vec::new();
         match step {
             Step::Ask(op) => return self.ask(op),
-            Step::Again(op) => return self.ask(&self.model.with_ticket(op)),
+            Step::Again(op) => return self.ask(&self.model.again(op)),
             Step::Listen(change) => self.listen(*change),
             Step::Clock(to) => {
                 if let Some(target) = self.model.target(at, to) {

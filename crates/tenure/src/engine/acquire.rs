@@ -66,6 +66,7 @@ impl State {
             let tried = quest.attempt(&mut waiting, limit).await;
             let now = clock::now();
             let random = random::jitter();
+            let mut parked = false;
             let next = match tried {
                 Tried::Acquired(number, sent) => {
                     event::acquired(key, class, now.since(began));
@@ -85,7 +86,8 @@ impl State {
                 }
                 Tried::Queued { held, ticket, position } => {
                     event::contended(key, class, &held.holder);
-                    let next = if self.node.tells_waiters() {
+                    parked = self.node.tells_waiters();
+                    let next = if parked {
                         waiting.handle_queued(now, &held, ticket, position, random)
                     } else {
                         waiting.handle_held(now, held.ttl_left, random)
@@ -107,12 +109,19 @@ impl State {
                     }
                 }
             };
-            self.pause(&quest, &mut waiting, next).await;
+            self.pause(&quest, &mut waiting, next, parked).await;
         }
     }
 
-    /// Sleeps until it is time to look, or until the waiter is told to.
-    async fn pause(&self, quest: &Quest<'_>, waiting: &mut Waiting, mut until: Timestamp) {
+    /// Sleeps until it is time to ask again, or until the waiter is told to.
+    ///
+    /// For one that is parked in a queue the lookout looks, from `next` on; the last try of its
+    /// wait it makes itself, at that very moment.
+    async fn pause(&self, quest: &Quest<'_>, waiting: &mut Waiting, next: Timestamp, parked: bool) {
+        let deadline = waiting.deadline();
+        let mut post = (parked && next < deadline)
+            .then(|| self.lookout.post(&quest.request.key, &quest.waiter, deadline, next));
+        let mut until = if post.is_some() { deadline } else { next };
         loop {
             let news = tokio::select! {
                 () = self.timers.sleep_until(until) => return,
@@ -121,6 +130,8 @@ impl State {
             match news {
                 News::Look => return,
                 News::StandIn { claim_ms, granted } => {
+                    // It looks by itself, and it names the suspect.
+                    drop(post.take());
                     let now = clock::now();
                     until = waiting.handle_stand_in(now, claim_ms, granted).unwrap_or(now);
                 }

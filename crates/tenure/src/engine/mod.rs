@@ -6,6 +6,7 @@
 mod acquire;
 mod command;
 mod lease;
+mod lookout;
 mod reaper;
 mod renewal;
 mod state;

@@ -6,7 +6,8 @@ use tenure_core::Ttl;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
-    Command, EXIT_FLUSH, Life, lease::LeaseId, reaper::Reaper, renewal::Leases, watch::Young,
+    Command, EXIT_FLUSH, Life, lease::LeaseId, lookout::Lookout, reaper::Reaper, renewal::Leases,
+    watch::Young,
 };
 use crate::{
     address::Address,
@@ -23,6 +24,7 @@ pub(super) struct State {
     pub(super) timers: Rc<Timers>,
     pub(super) leases: Leases,
     pub(super) young: Young,
+    pub(super) lookout: Lookout,
     pub(super) reaper: Reaper,
     pub(super) inbox: mpsc::WeakUnboundedSender<Command>,
     pub(super) life: Arc<Life>,
@@ -47,6 +49,7 @@ impl State {
             timers,
             leases: Leases::default(),
             young: Young::default(),
+            lookout: Lookout::default(),
             reaper: Reaper::default(),
             inbox,
             life: Arc::clone(life),
@@ -67,6 +70,7 @@ impl State {
         });
         task::spawn(Rc::clone(&self).run_renewals());
         task::spawn(Rc::clone(&self).run_watches());
+        task::spawn(Rc::clone(&self).run_lookout());
         while let Some(command) = commands.recv().await {
             match command {
                 Command::Stop => {

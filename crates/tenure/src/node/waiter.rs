@@ -4,7 +4,6 @@ use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
     rc::{Rc, Weak},
-    sync::Arc,
 };
 
 use tenure_core::{Channel, Entry, Place, Ticket, Token, Ttl, Wake};
@@ -52,6 +51,8 @@ impl Waiter {
         let mut entries = self.entries.borrow_mut();
         let previous = entries.last().filter(|last| **last != entry).cloned();
         if entries.last() != Some(&entry) {
+            // One, as a rule, and there are many waiters.
+            entries.reserve_exact(1);
             entries.push(entry.clone());
         }
         let Brought { ticket, suspect } = brought.clone();
@@ -87,7 +88,12 @@ impl Waiter {
         }
     }
 
-    fn tell(&self, news: News) {
+    /// How it stands in the queue, if it does.
+    pub(crate) fn entry(&self) -> Option<Entry> {
+        self.entries.borrow().last().cloned()
+    }
+
+    pub(crate) fn tell(&self, news: News) {
         let mut slot = self.news.borrow_mut();
         if !matches!((&*slot, &news), (Some(News::Look), News::StandIn { .. })) {
             *slot = Some(news);
@@ -115,7 +121,7 @@ pub(crate) struct Brought {
 /// The waiters of one node, by their tokens.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
-    by_token: RefCell<HashMap<Arc<str>, Weak<Waiter>>>,
+    by_token: RefCell<HashMap<Token, Weak<Waiter>>>,
     sweep_at: Cell<usize>,
 }
 
@@ -127,7 +133,7 @@ impl Waiters {
             by_token.retain(|_, waiter| waiter.strong_count() > 0);
             self.sweep_at.set(2 * by_token.len());
         }
-        by_token.entry(waiter.token.as_str().into()).or_insert_with(|| Rc::downgrade(waiter));
+        by_token.entry(waiter.token.clone()).or_insert_with(|| Rc::downgrade(waiter));
     }
 
     /// Delivers a message. One to a waiter that is gone is too late: its cancellation follows.
@@ -138,7 +144,7 @@ impl Waiters {
                 (token, News::StandIn { claim_ms, granted })
             }
         };
-        let waiter = self.by_token.borrow().get(&token).and_then(Weak::upgrade);
+        let waiter = self.by_token.borrow().get(&*token).and_then(Weak::upgrade);
         if let Some(waiter) = waiter {
             waiter.tell(news);
         }

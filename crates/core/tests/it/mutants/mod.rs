@@ -2,6 +2,7 @@
 
 mod bodies;
 mod library;
+mod looking;
 mod places;
 mod serving;
 
@@ -60,9 +61,9 @@ fn every_script_has_mutants() {
 
 fn mutants() -> impl Iterator<Item = &'static Mutant> {
     let libraries = library::MUTANTS.iter().chain(serving::MUTANTS);
-    libraries.chain(bodies::MUTANTS).chain(places::MUTANTS)
+    libraries.chain(bodies::MUTANTS).chain(places::MUTANTS).chain(looking::MUTANTS)
 }
 
-/// Other sequences than those of the property itself.
+/// Other sequences than those of the property itself, and as many as it tries on all kinds.
 const SEED: u8 = 77;
-const SEQUENCES: usize = 3_334;
+const SEQUENCES: usize = 10_000;

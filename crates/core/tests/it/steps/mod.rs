@@ -17,7 +17,8 @@ pub(crate) use self::write::{Scored, Write};
 pub(crate) enum Step {
     /// A client of ours asks.
     Ask(Op),
-    /// A waiter of ours comes back with the ticket that it was told, if it was told one.
+    /// Waiters of ours come back: to acquire with the ticket that they were told, if they were told
+    /// one, or to look by the entry that they joined with.
     Again(Op),
     /// A connection of ours listens, or does so no more.
     Listen(Listen),
@@ -118,6 +119,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (lock(), token(), ttl()).prop_map(|(key, token, ttl)| Op::Steal { key, token, ttl }),
         1 => lock().prop_map(|key| Op::ForceRelease { key }),
         1 => lock().prop_map(|key| Op::Inspect { key }),
+        1 => queue::look(),
     ]
 }
 

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::{Just, Strategy, prop_oneof};
 use proptest::sample::select;
-use tenure_core::{Channel, Entry, LockKey, Op, Place, Ticket, Token, Ttl};
+use tenure_core::{Channel, Entry, LockKey, Look, Op, Place, Ticket, Token, Ttl};
 
 use super::{
     Listen, Move, Part, Scored, Step, TOMBSTONE_MS, TOMBSTONES, Write, locks, tokens, ttl, write,
@@ -37,14 +37,16 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
 pub(super) fn op() -> impl Strategy<Value = Step> {
     let hold = (lock(), token(), ttl());
     let ask = prop_oneof![
-        8 => join().boxed(),
+        10 => join().boxed(),
         4 => release().boxed(),
         2 => hold.clone().prop_map(|(key, token, ttl)| Op::Steal { key, token, ttl }),
         3 => hold.prop_map(|(key, token, ttl)| Op::Acquire { key, token, ttl, place: None }),
         1 => lock().prop_map(|key| Op::ForceRelease { key }),
         1 => lock().prop_map(|key| Op::Inspect { key }),
+        1 => look().boxed(),
     ];
-    prop_oneof![5 => ask.prop_map(Step::Ask), 1 => join().prop_map(Step::Again)]
+    let again = prop_oneof![1 => join().boxed(), 1 => look().boxed()];
+    prop_oneof![5 => ask.prop_map(Step::Ask), 2 => again.prop_map(Step::Again)]
 }
 
 /// The first lock, nearly always.
@@ -63,6 +65,13 @@ fn join() -> impl Strategy<Value = Op> {
         ttl,
         place: Some(place),
     })
+}
+
+/// A look for a few waiters, the same one among them twice now and then.
+pub(super) fn look() -> impl Strategy<Value = Op> {
+    let look =
+        (lock(), token(), entry()).prop_map(|(key, token, entry)| Look { key, token, entry });
+    vec(look, 1..=4).prop_map(Op::Look)
 }
 
 /// A release of a token with all the entries that it may have, or with few of them.
@@ -87,8 +96,9 @@ fn place() -> impl Strategy<Value = Place> {
 
 fn entry() -> impl Strategy<Value = Entry> {
     // Few different ones, so that a waiter finds its earlier entry.
-    let claim = prop_oneof![4 => Just(1_000), 1 => Just(10), 1 => Just(5_000)];
-    (channel(), claim).prop_map(|(channel, ms)| Entry {
+    let claim = prop_oneof![6 => Just(1_000), 1 => Just(10), 1 => Just(5_000)];
+    let channel = prop_oneof![2 => select(channels()[..2].to_vec()), 3 => channel()];
+    (channel, claim).prop_map(|(channel, ms)| Entry {
         channel,
         claim: Ttl::new(Duration::from_millis(ms)).unwrap(),
     })

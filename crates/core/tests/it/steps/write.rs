@@ -2,9 +2,9 @@
 
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
-use tenure_core::FencingToken;
+use tenure_core::{FencingToken, Ttl, fence_ttl};
 
-use super::{DAY_MS, Part, Step, lock, queue, tokens};
+use super::{DAY_MS, Part, RENEWED, Step, lock, queue, tokens};
 use crate::node::Command;
 
 /// What somebody else does to a key.
@@ -83,7 +83,9 @@ pub(super) fn foreign() -> impl Strategy<Value = Step> {
 }
 
 fn write(values: Vec<Vec<u8>>) -> impl Strategy<Value = Write> {
-    let ms = prop_oneof![Just(1_u64), Just(30_000), 1..100_000_u64, Just(10 * DAY_MS)];
+    // One at which a fence key is just at the half that a renewal leaves alone.
+    let half = fence_ttl(Ttl::new(RENEWED).unwrap()) / 2;
+    let ms = prop_oneof![Just(1_u64), Just(30_000), 1..100_000_u64, Just(half), Just(10 * DAY_MS)];
     let end = (any::<bool>(), ms.clone()).prop_map(|(ends, ms)| ends.then_some(ms));
     prop_oneof![
         6 => (select(values), end).prop_map(|(value, end)| Write::Text(value, end)),

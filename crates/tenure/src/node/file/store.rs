@@ -3,7 +3,7 @@
 use std::{cell::Cell, os::unix::fs::MetadataExt as _, sync::Arc, time::Duration};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
-use tenure_core::{LockKey, Op, Renewal, Reply, Timestamp, Token, Wake};
+use tenure_core::{LockKey, Look, Op, Renewal, Reply, Timestamp, Token, Wake};
 
 use super::{
     place::{self, Location},
@@ -187,6 +187,17 @@ impl Opened {
                 let renew = |lease: &Renewal| table.with(&lease.key, |row| row.renew(at, lease));
                 let answers = leases.iter().map(renew).collect::<rusqlite::Result<_>>()?;
                 (Reply::Renewed(answers), Vec::new())
+            }
+            Op::Look(looks) => {
+                let mut answers = Vec::with_capacity(looks.len());
+                // A queue is loaded once for all who look at it.
+                for looks in looks.chunk_by(|one, other| one.key == other.key) {
+                    let Some(Look { key, .. }) = looks.first() else { continue };
+                    answers.extend(table.with(key, |row| {
+                        looks.iter().map(|look| row.look(at, look)).collect::<Vec<_>>()
+                    })?);
+                }
+                (Reply::Looked(answers), Vec::new())
             }
             Op::Acquire { key, .. }
             | Op::Resume { key, .. }

@@ -5,6 +5,7 @@ mod hand_over;
 mod inspect;
 mod join;
 mod leave;
+mod look;
 mod serve;
 mod story;
 mod trouble;

@@ -1,0 +1,38 @@
+-- Looks how things stand for those who wait in queues, and keeps the queues alive. It grants
+-- nothing and lets nobody in: whoever has something to ask for is told to acquire.
+--
+-- KEYS    per waiter: lock, queue
+-- ARGV    1 request number, then per waiter: token, entry
+-- Replies {request, per waiter: {'go'} | {'held', value at the lock, ms left or -1, position}
+--         | {'type', type at the lock, ms left or -1, position}}
+-- Atomic  because holder, time left and position must belong together, and because a queue that
+--         was seen must not end before its end is moved. PEXPIRE and not SET: a server that is out
+--         of memory refuses SET.
+local at = {} -- the lock that was looked at last: those who wait for it stand side by side
+
+local function look(lock, queue, token, entry)
+  if lock ~= at.lock then
+    at = {lock = lock}
+    at.value, at.other = read(lock)
+  end
+  if at.value == token or not at.value and not at.other then return {'go'} end
+  local position = redis.call('ZRANK', queue, entry)
+  if not position then return {'go'} end
+  if not at.left then
+    local left = redis.call('PTTL', lock)
+    redis.call('PEXPIRE', queue, math.max(left, 0) + QUEUE_EXTRA_MS)
+    at.left = left
+  end
+  if at.other then return {'type', at.other, at.left, position} end
+  return {'held', at.value, at.left, position}
+end
+
+local replies, kept = {ARGV[1]}, true
+for i = 1, #KEYS / 2 do
+  -- pcall: what is wrong at one lock, its own acquisition finds out, and no other suffers for it.
+  local looked, reply = pcall(look, KEYS[2 * i - 1], KEYS[2 * i], ARGV[2 * i], ARGV[2 * i + 1])
+  if not looked then reply = {'go'} end
+  kept = kept and reply[1] ~= 'go'
+  replies[i + 1] = reply
+end
+return not kept and not_primary(KEYS[2]) or replies

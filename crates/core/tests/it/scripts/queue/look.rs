@@ -1,0 +1,161 @@
+//! One who waits looks.
+
+use tenure_core::{Look, LookAnswer};
+
+use super::*;
+
+/// Alice looks, who came over connection 0.
+fn look() -> Op {
+    looks(&[ours()])
+}
+
+/// These look, all for the one lock and all over connection 0.
+fn looks(tokens: &[Token]) -> Op {
+    let look = |token: &Token| Look { key: lock(), token: token.clone(), entry: entry(live(0)) };
+    Op::Look(tokens.iter().map(look).collect())
+}
+
+fn waits_on(held: Held, position: u64) -> Reply {
+    Reply::Looked(vec![LookAnswer::Waits { held, position }])
+}
+
+fn goes() -> Reply {
+    Reply::Looked(vec![LookAnswer::Go])
+}
+
+#[test]
+fn who_waits_is_told_so_and_its_queue_lives_on() {
+    let two = [waits(5, &carol(), live(1)), waits(7, &ours(), live(0))];
+    let row = |name, holder: Seen, left, told| {
+        let before = [holder.clone(), fence(7, 50), queue(&two, 60)];
+        let after = [holder, fence(7, 50), queue(&two, left)];
+        Case(name, before, look(), told, after, vec![])
+    };
+    check(&[
+        row("ours", token(&theirs(), 500), EXTRA + 500, waits_on(held(bob(), Some(500)), 1)),
+        row(
+            "another library's",
+            text("x", 9),
+            EXTRA + 9,
+            waits_on(held(foreign(b"x"), Some(9)), 1),
+        ),
+        row("for ever", text("", NO_END), EXTRA, waits_on(held(foreign(b""), None), 1)),
+        row("a hash", hash(NO_END), EXTRA, waits_on(held(hash_holder(), None), 1)),
+    ]);
+}
+
+#[test]
+fn who_has_something_to_ask_for_goes_and_nothing_is_changed() {
+    let others = [waits(5, &carol(), live(0))];
+    let elsewhere = [waits(5, &carol(), live(0)), waits(7, &ours(), live(1))];
+    let mine = [waits(5, &ours(), live(0))];
+    let row = |name, keys: [Seen; 3]| Case(name, keys.clone(), look(), goes(), keys, vec![]);
+    check(&[
+        row("nothing at all", [nothing(), nothing(), nothing()]),
+        row("free", [nothing(), fence(7, 50), queue(&mine, 60)]),
+        row("set for it", [token(&ours(), 500), fence(7, 50), queue(&others, 60)]),
+        row("no queue", [token(&theirs(), 500), fence(7, 50), nothing()]),
+        row("not in it", [token(&theirs(), 500), fence(7, 50), queue(&others, 60)]),
+        row("by an entry of before", [token(&theirs(), 500), nothing(), queue(&elsewhere, 60)]),
+        row("a hash for a queue", [token(&theirs(), 500), nothing(), hash(60)]),
+        row("a text for a queue", [token(&theirs(), 500), nothing(), text("x", NO_END)]),
+    ]);
+}
+
+/// A large batch, with each kind of trouble in the middle of it.
+#[test]
+fn what_is_wrong_at_one_lock_harms_no_other() {
+    let name = |i: u64| LockKey::new(format!("order:{i}")).unwrap();
+    let someone = |i: u64| Token::new(u128::from(i), &HolderLabel::new("alice/1").unwrap());
+    let look = |i| Look { key: name(i), token: someone(i), entry: entry(live(0)) };
+    let op = Op::Look((0..128).map(look).collect());
+    for kind in ServerKind::ALL {
+        let mut node = Node::start(kind);
+        let mut expected = Vec::new();
+        for i in 0..128 {
+            let Look { key, token, entry } = look(i);
+            let take = |token, place| Op::Acquire { key: key.clone(), token, ttl: ttl(100), place };
+            node.ask(&take(theirs(), None)).unwrap();
+            let place = Place { entry, ticket: None, previous: None, suspect: None };
+            assert!(matches!(node.ask(&take(token, Some(place))), Ok(Reply::Queued { .. })));
+            expected.push(LookAnswer::Go);
+            match i % 4 {
+                0 => _ = node.cmd(&[b"DEL", key.as_bytes()]),
+                1 => {
+                    node.cmd(&[b"DEL".to_vec(), key.queue()]);
+                    node.cmd(&[b"HSET".to_vec(), key.queue(), b"a".to_vec(), b"b".to_vec()]);
+                }
+                2 => {
+                    node.cmd(&[b"DEL", key.as_bytes()]);
+                    node.cmd(&[b"HSET", key.as_bytes(), b"a", b"b"]);
+                    let held = held(hash_holder(), None);
+                    expected[usize::try_from(i).unwrap()] = LookAnswer::Waits { held, position: 0 };
+                }
+                _ => {
+                    let held = held(bob(), Some(100));
+                    expected[usize::try_from(i).unwrap()] = LookAnswer::Waits { held, position: 0 };
+                }
+            }
+        }
+        assert_eq!(node.ask(&op), Ok(Reply::Looked(expected)), "{kind}");
+    }
+}
+
+#[test]
+fn the_same_waiter_may_be_asked_for_twice() {
+    let two = [waits(5, &carol(), live(0)), waits(7, &ours(), live(0))];
+    let before = [token(&theirs(), 500), fence(7, 50), queue(&two, 60)];
+    let after = [token(&theirs(), 500), fence(7, 50), queue(&two, EXTRA + 500)];
+    let told = |position| LookAnswer::Waits { held: held(bob(), Some(500)), position };
+    let reply = Reply::Looked(vec![told(1), told(0), LookAnswer::Go, told(1)]);
+    let op = looks(&[ours(), carol(), dave(), ours()]);
+    check(&[Case("four", before, op, reply, after, vec![])]);
+}
+
+/// What a look lacks, the acquisition that follows will tell.
+#[test]
+fn a_user_who_lacks_a_command_goes() {
+    for kind in ServerKind::ALL {
+        let mut node = Node::start(kind);
+        for command in ["get", "zrank", "pttl", "pexpire"] {
+            node.reset();
+            let mine = [waits(5, &ours(), live(0))];
+            put(&mut node, &[token(&theirs(), 500), fence(7, 50), queue(&mine, 60)]);
+            assert!(node.cmd(&["ACL", "SETUSER", "default", &format!("-{command}")]).is_ok());
+            let said = node.ask(&look());
+            assert!(node.cmd(&["ACL", "SETUSER", "default", "+@all"]).is_ok());
+            assert_eq!(said, Ok(goes()), "{kind}: {command}");
+        }
+    }
+}
+
+/// It would say of a lock that is lost that it is held.
+#[test]
+fn a_server_that_is_no_primary_says_nothing() {
+    let mine = [waits(5, &ours(), live(0))];
+    for kind in ServerKind::ALL {
+        let mut node = Node::start(kind);
+        let held = [token(&theirs(), 500), fence(7, 50), queue(&mine, 60)];
+        let free = [nothing(), fence(7, 50), queue(&mine, 60)];
+        for before in [held, free] {
+            assert!(node.cmd(&["REPLICAOF", "NO", "ONE"]).is_ok());
+            node.reset();
+            put(&mut node, &before);
+            assert!(node.cmd(&["REPLICAOF", "127.0.0.1", "1"]).is_ok());
+            let words = node.ask(&look()).unwrap_err();
+            assert!(words.contains("READONLY"), "{kind}: {words}");
+        }
+    }
+}
+
+#[test]
+fn a_full_server_keeps_queues_alive() {
+    let mine = [waits(5, &ours(), live(0))];
+    for kind in ServerKind::ALL {
+        let mut node = Node::start(kind);
+        put(&mut node, &[token(&theirs(), 500), fence(7, 50), queue(&mine, 60)]);
+        assert!(node.cmd(&["CONFIG", "SET", "maxmemory", "1"]).is_ok());
+        assert_eq!(node.ask(&look()), Ok(waits_on(held(bob(), Some(500)), 0)), "{kind}");
+        assert_eq!(node.look_at_all(&[lock()]).0[2], queue(&mine, EXTRA + 500), "{kind}");
+    }
+}

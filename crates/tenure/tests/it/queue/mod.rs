@@ -1,0 +1,3 @@
+//! Waiting in the queue, as servers and callers see it.
+
+mod parked;
