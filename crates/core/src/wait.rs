@@ -94,17 +94,24 @@ impl Waiting {
         self.told = true;
         self.ticket = Some(ticket);
         self.backoff.reset();
-        Self::next_look(self.deadline(), now, held, position, random)
+        if position == 0 && !held.holder.is_foreign() {
+            // Most holds are over before it is worth while to have the key watched.
+            let left = held.ttl_left.get().unwrap_or(LONGEST_LOOK);
+            return self.clip(now, now + (left + AFTER_END).min(HEAD_FIRST));
+        }
+        Self::next_look(self.deadline(), now, held, position, true, random)
     }
 
-    /// The rule of [`Waiting::handle_queued`], for a waiter of this deadline about which there is
-    /// nothing new but how long it stays where it is.
+    /// When a waiter of this deadline looks again, about which there is nothing new but how long it
+    /// stays where it is. The head looks often where its node does not watch the key: nobody tells
+    /// it of a lock that was deleted by hand.
     #[must_use]
     pub fn next_look(
         deadline: Timestamp,
         now: Timestamp,
         held: &Held,
         position: u64,
+        watched: bool,
         random: u64,
     ) -> Option<Timestamp> {
         if position == 0 && held.holder.is_foreign() {
@@ -112,6 +119,9 @@ impl Waiting {
             return clip(deadline, now, now + spread(FOREIGN_POLL, random));
         }
         let left = held.ttl_left.get().map_or(LONGEST_LOOK, |left| left.min(LONGEST_LOOK));
+        if position == 0 && !watched {
+            return clip(deadline, now, now + (left + AFTER_END).min(HEAD_LOOK));
+        }
         let behind = u32::try_from(position).unwrap_or(u32::MAX).min(MOST_STAGGERED);
         clip(deadline, now, now + left + AFTER_END + STAGGER * behind)
     }
@@ -171,6 +181,12 @@ const POLL_MOST: Duration = Duration::from_millis(250);
 
 /// The head looks after a foreign holder ten times a second.
 const FOREIGN_POLL: Duration = Duration::from_millis(100);
+
+/// When the head looks first, and has the key watched from then on.
+const HEAD_FIRST: Duration = Duration::from_millis(250);
+
+/// How often the head looks whether somebody deleted the lock, where nothing tells it.
+const HEAD_LOOK: Duration = Duration::from_secs(1);
 
 /// A server deletes a key only when its clock is past the end, and it counts whole milliseconds.
 const AFTER_END: Duration = Duration::from_millis(2);
@@ -253,12 +269,25 @@ mod tests {
         let mut look = |position, left| {
             waiting.handle_queued(at(0), &held(OURS, left), ticket, position, 500).unwrap()
         };
-        assert_eq!(look(0, TtlLeft::Ends(ms(10_000))), at(10_002));
+        assert_eq!(look(0, TtlLeft::Ends(ms(10_000))), at(250));
+        assert_eq!(look(0, TtlLeft::Ends(ms(100))), at(102));
+        assert_eq!(look(1, TtlLeft::Ends(ms(10_000))), at(11_002));
         assert_eq!(look(3, TtlLeft::Ends(ms(10_000))), at(13_002));
         assert_eq!(look(500, TtlLeft::Ends(ms(10_000))), at(40_002));
-        assert_eq!(look(0, NEVER), at(30_002));
-        assert_eq!(look(0, TtlLeft::Ends(ms(3_600_000))), at(30_002));
+        assert_eq!(look(1, NEVER), at(31_002));
+        assert_eq!(look(1, TtlLeft::Ends(ms(3_600_000))), at(31_002));
         assert_eq!(waiting.ticket(), Some(ticket));
+    }
+
+    #[test]
+    fn the_head_looks_once_a_second_where_nothing_is_watched() {
+        let look = |watched, left| {
+            let held = held(OURS, TtlLeft::Ends(left));
+            Waiting::next_look(Timestamp::MAX, at(0), &held, 0, watched, 0)
+        };
+        assert_eq!(look(true, ms(10_000)), Some(at(10_002)));
+        assert_eq!(look(false, ms(10_000)), Some(at(1_000)));
+        assert_eq!(look(false, ms(500)), Some(at(502)));
     }
 
     #[test]

@@ -39,17 +39,17 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "64d9ad9c043694dddca0b4e016bb91fa669816d7", "queue.lua");
-static RESUME: Script = script!("resume", "a9a338fb9f38ecb8b04fc3349dbf8098baa44a42");
-static STEAL: Script = script!("steal", "d2256b1431b794dcc6ceb3cfc7707f54a826dcb0");
+    script!("acquire", "b27fa1e51967a8f66fea73ad75925c23d5e3fd19", "queue.lua");
+static RESUME: Script = script!("resume", "cae0ef230a35c153a308a817a729d753269f8d63");
+static STEAL: Script = script!("steal", "3ee831ccad8a1c1b508babaa1cea14c7888aa8e9");
 static RELEASE: Script =
-    script!("release", "ca1b0463439b3aaf5b6afd028ad80f18d4205b31", "queue.lua");
+    script!("release", "9beb2fdc68833333fd04be2f657d3c7a27c23fb9", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "09b6c0d70ee1b485a1c41f8c0dfc62995d188894", "queue.lua");
+    script!("force_release", "1feac2adf468f626529da63dee7936805d15a65b", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "02fb8d774c288f792314d8a3c39ecf91a1b063c9", "queue.lua");
-static RENEW: Script = script!("renew", "3928c218163ba4e48fe57053faf14ba4698c5244");
-static LOOK: Script = script!("look", "0e7e7b885aedc4a33c8ba9e095c5a876fe126acb", "queue.lua");
+    script!("inspect", "3e835970db5fd63abbb672f31c41aff34381d682", "queue.lua");
+static RENEW: Script = script!("renew", "6fc50e9eafaa28a243375890e2ddddcba125a068");
+static LOOK: Script = script!("look", "0d0d11f82cec3174d86a8f2ec21de4811a93253d", "queue.lua");
 
 /// Every script, for tests and for those who audit them.
 pub static ALL: [&Script; 8] =

@@ -13,14 +13,14 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{LockKey, Look, LookAnswer, Op, Reply, Timestamp, Waiting};
+use tenure_core::{Held, LockKey, Look, LookAnswer, Op, Reply, Timestamp, Waiting};
 use tokio::sync::Notify;
 
 use super::state::{State, command_limit};
 use crate::{
     clock,
     error::{NodeError, NodeErrorKind},
-    node::{News, Waiter},
+    node::{News, Node, Waiter, Watch, Watched},
     random, task,
 };
 
@@ -53,6 +53,31 @@ struct Parked {
     /// When it was told last how things stand.
     told: Timestamp,
     due: Timestamp,
+    /// Of the head: has it told at once when there is no key any more.
+    watch: Option<Rc<Watch>>,
+}
+
+impl Parked {
+    /// Has the key watched for the head: it would not be told of a lock that was deleted by hand.
+    fn is_watched_as(&mut self, position: u64, held: &Held, node: &dyn Node) -> bool {
+        if position > 0 || held.holder.is_foreign() || self.watch.is_some() {
+            return true;
+        }
+        let waiter = Rc::downgrade(&self.waiter);
+        let look = move || {
+            if let Some(waiter) = waiter.upgrade() {
+                waiter.tell(News::Look);
+            }
+        };
+        let watch = Watch::new(self.key.clone(), None, look);
+        match node.watch(&watch) {
+            Watched::Yes => self.watch = Some(watch),
+            // So many heads that it costs too much to look often for each.
+            Watched::Full => {}
+            Watched::Never => return false,
+        }
+        true
+    }
 }
 
 /// A waiter's stay: while this lives, it is looked for.
@@ -87,6 +112,7 @@ impl Lookout {
             deadline,
             told: clock::now(),
             due,
+            watch: None,
         };
         self.parked.borrow_mut().insert(id, parked);
         self.schedule(due, id);
@@ -130,14 +156,15 @@ impl Lookout {
     }
 
     /// Hands in one answer. A waiter that has left meanwhile asks by itself, or does not care.
-    fn answer(&self, id: PostId, answer: &LookAnswer) {
+    fn answer(&self, node: &dyn Node, id: PostId, answer: &LookAnswer) {
         let mut parked = self.parked.borrow_mut();
         let Some(one) = parked.get_mut(&id) else { return };
         let now = clock::now();
         let next = match answer {
             LookAnswer::Go => None,
             LookAnswer::Waits { held, position } => {
-                Waiting::next_look(one.deadline, now, held, *position, random::jitter())
+                let watched = one.is_watched_as(*position, held, node);
+                Waiting::next_look(one.deadline, now, held, *position, watched, random::jitter())
             }
         };
         match next {
@@ -201,11 +228,13 @@ impl State {
                 }
                 // Their own attempts find out what is wrong, and how long to bear it.
                 Err(_) => {
-                    batch.iter().for_each(|(id, _)| self.lookout.answer(*id, &LookAnswer::Go));
+                    batch
+                        .iter()
+                        .for_each(|(id, _)| self.lookout.answer(&*self.node, *id, &LookAnswer::Go));
                 }
                 Ok(answers) => {
                     for ((id, _), answer) in batch.iter().zip(answers) {
-                        self.lookout.answer(*id, &answer);
+                        self.lookout.answer(&*self.node, *id, &answer);
                     }
                 }
             }

@@ -6,7 +6,11 @@ use tenure_core::{RenewalAnswer, Timestamp, Ttl};
 use tokio::sync::Notify;
 
 use super::{lease::LeaseId, state::State};
-use crate::{clock, node::Watch, task};
+use crate::{
+    clock,
+    node::{Watch, Watched},
+    task,
+};
 
 /// Leases that are young, in the order of their grants.
 #[derive(Debug, Default)]
@@ -66,15 +70,13 @@ impl State {
         };
         self.leases.watch(id, |key, token| {
             let watch = Watch::new(key, Some(token), check);
-            self.node.watch(&watch);
-            Some(watch)
+            (self.node.watch(&watch) == Watched::Yes).then_some(watch)
         });
     }
 
-    /// Looks whether a lease still has its key, which may have been changed. It gets no longer by
-    /// that: one that its holder renews by hand ends when it ends.
+    /// Looks whether a lease still has its key. It gets no longer by that: one that its holder
+    /// renews by hand ends when it ends.
     async fn check(self: Rc<Self>, id: LeaseId) {
-        self.leases.watch(id, |_, _| None);
         let Some(renewal) = self.leases.renewal(id, Ttl::LEAST) else { return };
         match self.ask_renewals(&[(id, renewal)]).await.as_deref() {
             Ok([answer @ (RenewalAnswer::Gone | RenewalAnswer::Other(_))]) => {

@@ -8,7 +8,7 @@ mod waiter;
 mod watch;
 
 pub(crate) use waiter::{Brought, News, Standing, Waiter};
-pub(crate) use watch::Watch;
+pub(crate) use watch::{Watch, Watched};
 
 use std::{fmt, future::Future, pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
@@ -49,9 +49,11 @@ pub(crate) trait Node: fmt::Debug {
         Duration::ZERO
     }
 
-    /// Has the watch told of changes that others make to its key, as soon as they are known. A node
-    /// that cannot know of them sooner than by being asked does nothing.
-    fn watch(&self, _watch: &Rc<Watch>) {}
+    /// Has the watch told of changes that others make to its key, as soon as they are known, where
+    /// the node knows of them sooner than by being asked.
+    fn watch(&self, _watch: &Rc<Watch>) -> Watched {
+        Watched::Never
+    }
 
     /// Whether the program may end now: every release is with the operating system, and nothing in
     /// front of it can make the node throw it away.

@@ -1,7 +1,7 @@
 //! Keys that somebody wants to hear of when another changes them.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::HashMap,
     fmt,
     rc::{Rc, Weak},
@@ -9,22 +9,32 @@ use std::{
 
 use tenure_core::{LockKey, Token};
 
-/// The wish to be told when a key may have changed, for as long as it lives.
+/// The wish to be told, once, when a key holds something else than it should.
 ///
-/// It is an accelerator: a node that watches nothing, or a message that is lost, only makes others
-/// of our own clocks the first to notice.
+/// It is an accelerator: where a node watches nothing, or a message is lost, our own clocks are the
+/// first to notice.
 pub(crate) struct Watch {
     key: LockKey,
     /// What should stand there; without it, anything.
     token: Option<Token>,
-    tell: Box<dyn Fn()>,
+    tell: Cell<Option<Box<dyn FnOnce()>>>,
 }
 
 impl Watch {
-    /// Calls `tell` when the key may hold something else than the token; without a token, when
-    /// there may be no key.
-    pub(crate) fn new(key: LockKey, token: Option<Token>, tell: impl Fn() + 'static) -> Rc<Self> {
-        Rc::new(Self { key, token, tell: Box::new(tell) })
+    /// Calls `tell` when the key holds something else than the token; without a token, when there
+    /// is no key.
+    pub(crate) fn new(
+        key: LockKey,
+        token: Option<Token>,
+        tell: impl FnOnce() + 'static,
+    ) -> Rc<Self> {
+        Rc::new(Self { key, token, tell: Cell::new(Some(Box::new(tell))) })
+    }
+
+    fn tell(&self) {
+        if let Some(tell) = self.tell.take() {
+            tell();
+        }
     }
 
     pub(super) fn key(&self) -> &LockKey {
@@ -44,6 +54,17 @@ impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch").field("key", &self.key).finish_non_exhaustive()
     }
+}
+
+/// Whether a node tells of changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watched {
+    /// It does, as far as it knows.
+    Yes,
+    /// It has enough to watch.
+    Full,
+    /// It never does.
+    Never,
 }
 
 /// The watches of one node, by their keys.
@@ -80,15 +101,20 @@ impl Watches {
         self.alive(None).iter().map(|watch| watch.key.clone()).collect()
     }
 
-    /// A key was changed, or all of them.
-    pub(super) fn changed(&self, key: Option<&[u8]>) {
-        self.alive(key).iter().for_each(|watch| (watch.tell)());
+    /// The key that was changed, if anybody wants to hear of it.
+    pub(super) fn changed(&self, key: &[u8]) -> Option<LockKey> {
+        self.alive(Some(key)).first().map(|watch| watch.key.clone())
+    }
+
+    /// Nobody will be told of changes any more: all look for themselves.
+    pub(super) fn give_up(&self) {
+        self.alive(None).iter().for_each(|watch| watch.tell());
     }
 
     /// What stands at a key was read.
     pub(super) fn seen(&self, key: &LockKey, value: Option<&[u8]>) {
         let alive = self.alive(Some(key.as_bytes()));
-        alive.iter().filter(|watch| !watch.is_as_wanted(value)).for_each(|watch| (watch.tell)());
+        alive.iter().filter(|watch| !watch.is_as_wanted(value)).for_each(|watch| watch.tell());
     }
 
     /// Not borrowed while they are told: that may add others.
@@ -105,8 +131,6 @@ const MOST: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-
     use super::*;
 
     #[test]
@@ -122,17 +146,22 @@ mod tests {
         assert!(all.iter().all(|watch| watches.add(watch)));
         let more = watch(MOST);
         assert!(!watches.add(&more));
-        watches.changed(Some(b"k7"));
-        watches.seen(&more.key, None);
-        assert_eq!(told.get(), 1);
-        watches.changed(None);
-        assert_eq!(told.get(), 1 + MOST);
+        assert_eq!(watches.changed(b"k7").as_ref(), Some(&all[7].key));
+        assert_eq!(watches.changed(b"another"), None);
+        watches.seen(&all[7].key, Some(b"anything"));
+        assert_eq!(told.get(), 0);
+        for _ in 0..2 {
+            watches.seen(&all[7].key, None);
+            assert_eq!(told.get(), 1, "once");
+        }
+        watches.give_up();
+        assert_eq!(told.get(), MOST);
         drop(all);
         assert!(watches.add(&more) && watches.has(&more.key));
         assert_eq!(watches.keys(), std::slice::from_ref(&more.key));
         watches.seen(&more.key, Some(b"anything"));
         watches.seen(&more.key, None);
-        assert_eq!(told.get(), 2 + MOST);
+        assert_eq!(told.get(), 1 + MOST);
     }
 
     #[test]

@@ -104,7 +104,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "TTLs are compared as texts",
         KEEPING,
         RAISES,
-        "if tostring(redis.call('PTTL', lock)) < ttl then redis.call('PEXPIRE', lock, ttl) end",
+        "if tostring(has) < ttl then redis.call('PEXPIRE', lock, ttl) end",
     ),
     Mutant("coming back lets the fence end", KEEPING, "2 * left < tonumber(fence_ttl)", "false"),
     Mutant(
@@ -116,10 +116,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ];
 
 const GRANTING: &[&str] = &["acquire", "resume", "steal"];
-pub(super) const RAISES: &str =
-    "redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), tonumber(ttl)))";
-pub(super) const RAISES_ENDS_ONLY: &str = "local p = redis.call('PTTL', lock) \
-    if p >= 0 then redis.call('PEXPIRE', lock, math.max(p, tonumber(ttl))) end";
+pub(super) const RAISES: &str = "redis.call('PEXPIRE', lock, math.max(has, tonumber(ttl)))";
+pub(super) const RAISES_ENDS_ONLY: &str =
+    "if has >= 0 then redis.call('PEXPIRE', lock, math.max(has, tonumber(ttl))) end";
 const KEEPING: &[&str] = &["acquire", "resume"];
 const LAST_IS_NONE: &str = "or number >= 9007199254740991";
 const OVER_IS_ONE: &str = "or number > 9007199254740992";

@@ -49,9 +49,13 @@ pub(super) fn op() -> impl Strategy<Value = Step> {
     prop_oneof![5 => ask.prop_map(Step::Ask), 2 => again.prop_map(Step::Again)]
 }
 
-/// The first lock, nearly always.
+/// The first lock, nearly always, or the second: some ops are about two.
 fn lock() -> impl Strategy<Value = LockKey> + Clone {
-    prop_oneof![9 => Just(locks().remove(0)), 1 => select(locks())]
+    prop_oneof![
+        8 => Just(locks().remove(0)),
+        2 => Just(locks().remove(1)),
+        1 => select(locks())
+    ]
 }
 
 fn token() -> impl Strategy<Value = Token> + Clone {

@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 
 pub(crate) use self::fault::of_reply as refusal;
 use self::{connection::Connection, greeting::Past};
-use super::{Brought, Call, Node, Waiter, Watch, waiter::Waiters, watch::Watches};
+use super::{Brought, Call, Node, Waiter, Watch, Watched, waiter::Waiters, watch::Watches};
 use crate::{
     address::ServerAddress,
     clock::{self, Timers},
@@ -67,8 +67,10 @@ struct Shared {
     /// What a round trip takes, smoothed.
     round_trip: Cell<Duration>,
     watches: Watches,
-    /// Keys whose changes the server has yet to be asked for.
-    to_arm: RefCell<Vec<LockKey>>,
+    /// Keys that the server has yet to be asked to track.
+    to_track: RefCell<Vec<LockKey>>,
+    /// The server has not refused to track keys.
+    tracks: Cell<bool>,
 }
 
 /// Whether the server tells this connection's waiters of their turn.
@@ -124,7 +126,8 @@ impl RedisNode {
             hearing: Cell::default(),
             round_trip: Cell::default(),
             watches: Watches::default(),
-            to_arm: RefCell::default(),
+            to_track: RefCell::default(),
+            tracks: Cell::new(true),
         });
         task::spawn(run(Rc::clone(&shared)));
         Rc::new(Self { shared })
@@ -179,11 +182,16 @@ impl Node for RedisNode {
         self.shared.round_trip.get()
     }
 
-    fn watch(&self, watch: &Rc<Watch>) {
-        if self.shared.watches.add(watch) {
-            self.shared.to_arm.borrow_mut().push(watch.key().clone());
-            self.shared.wake();
+    fn watch(&self, watch: &Rc<Watch>) -> Watched {
+        if !self.shared.tracks.get() {
+            return Watched::Never;
         }
+        if !self.shared.watches.add(watch) {
+            return Watched::Full;
+        }
+        self.shared.to_track.borrow_mut().push(watch.key().clone());
+        self.shared.wake();
+        Watched::Yes
     }
 
     fn may_be_left(&self) -> bool {

@@ -50,6 +50,8 @@ impl Connection {
             Some(Expected::Tracking) => {
                 if let Incoming::Error(_) = incoming {
                     self.tracking = Tracking::Refused;
+                    self.shared.tracks.set(false);
+                    self.shared.watches.give_up();
                 }
                 Ok(())
             }
@@ -65,10 +67,14 @@ impl Connection {
 
     fn hear(&mut self, fields: &[Answer]) {
         match tracking::changed(fields) {
+            // A renewal changes a key, too: what stands there tells more, and is tracked again.
             Some(Changed::Keys(keys)) => {
-                keys.into_iter().for_each(|key| self.shared.watches.changed(Some(key)));
+                let watched = keys.into_iter().filter_map(|key| self.shared.watches.changed(key));
+                self.shared.to_track.borrow_mut().extend(watched);
             }
-            Some(Changed::Everything) => self.shared.watches.changed(None),
+            Some(Changed::Everything) => {
+                self.shared.to_track.replace(self.shared.watches.keys());
+            }
             None => {}
         }
         match self.ear.hear(fields) {

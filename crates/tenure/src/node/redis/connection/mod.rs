@@ -61,7 +61,8 @@ impl Connection {
         };
         let stream = stream.map_err(|error| unreachable.with_source(error))?;
         shared.hearing.set(Hearing::Hoped);
-        shared.to_arm.replace(shared.watches.keys());
+        shared.to_track.replace(shared.watches.keys());
+        shared.tracks.set(true);
         let mut out = BytesMut::new();
         let greeting = Greeting::begin(&shared.name, &shared.address, past, &mut out);
         Ok(Self {
@@ -187,7 +188,7 @@ impl Connection {
             self.send(request);
             watched.iter().for_each(|key| self.track(key));
         }
-        let watched = shared.to_arm.take();
+        let watched = shared.to_track.take();
         watched.iter().for_each(|key| self.track(key));
     }
 

@@ -1,0 +1,57 @@
+//! A lock that somebody deletes while others wait: nobody hands it over, and nobody tells.
+
+use std::thread;
+
+use tenure::blocking::Client;
+use tenure_testkit::{Server, ServerKind, eventually, unique_key};
+
+use crate::{LIMIT, secs};
+
+/// Deletes a lock under its holder, and expects the head of the queue to have it long before what it
+/// was told, and the one behind it after that.
+fn is_noticed_by_the_head(server: &Server, delete: impl Fn(&str)) {
+    let key = unique_key("deleted");
+    let connect = || Client::connect(&server.url()).unwrap();
+    let holder = connect().lock(&key).ttl(secs(3_600)).acquire().unwrap();
+    let waiting = |count| {
+        let inspection = connect().lock(&key).inspect().unwrap();
+        inspection.waiting == count
+    };
+    thread::scope(|scope| {
+        let mut waiters = Vec::new();
+        let mut monitor = server.monitor();
+        for count in 1..=2 {
+            let lock = connect().lock(&key);
+            waiters.push(scope.spawn(move || lock.acquire_within(LIMIT).map(drop)));
+            eventually(LIMIT, "it waits", || waiting(count));
+        }
+        // The head has looked, and knows whether it will be told.
+        monitor.lines_until(|line| line.contains(&key) && line.contains("\"ZRANK\""));
+        monitor.lines_until(|line| line.contains(&key) && line.contains("\"ZRANK\""));
+        monitor.lines_until(|line| line.contains(&key) && line.contains("\"ZRANK\""));
+        delete(&key);
+        for waiter in waiters {
+            waiter.join().unwrap().expect("long before the TTL that it was told");
+        }
+    });
+    assert!(holder.ensure_held().is_err() || holder.release().is_err());
+}
+
+#[test]
+fn a_deleted_lock_goes_to_the_head_of_the_queue_at_once() {
+    for kind in ServerKind::ALL {
+        let server = Server::start(kind);
+        is_noticed_by_the_head(&server, |key| _ = server.cmd(&["DEL", key]));
+        is_noticed_by_the_head(&server, |key| _ = server.cmd(&["UNLINK", key]));
+    }
+}
+
+/// A user that may not have keys tracked: the head looks once a second.
+#[test]
+fn a_deleted_lock_goes_to_the_head_of_the_queue_without_tracking_too() {
+    for kind in ServerKind::ALL {
+        let server = Server::start(kind);
+        server.cmd(&["ACL", "SETUSER", "default", "-client|tracking"]);
+        is_noticed_by_the_head(&server, |key| _ = server.cmd(&["DEL", key]));
+    }
+}
