@@ -4,7 +4,7 @@ mod pump;
 mod rules;
 mod state;
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use rustix::net::{Shutdown, listen, shutdown};
 
-use self::rules::{Dropping, Rules};
-use self::state::Shared;
+pub use self::rules::Gated;
+use self::rules::{Dropping, Gate, Rules};
+use self::state::{Link, Shared};
 use crate::{Address, Raw, Server};
 
 /// A TCP proxy on 127.0.0.1 before one server.
@@ -105,27 +106,50 @@ impl Proxy {
             // An error means that it is closed already.
             drop(server.shutdown(std::net::Shutdown::Both));
         }
-        self.shared.reset_clients(links);
+        self.shared.reset_clients(links.into_iter().map(|link| link.client).collect());
     }
 
     /// Resets the client's side of all existing connections; the server's side stays open, and
     /// the server is not told before [`heal`](Self::heal).
     pub fn half_open(&self) {
-        let links = {
+        let clients = {
             let mut state = self.shared.lock();
             let links = state.take_links();
-            state.kept.extend(links.iter().filter_map(|link| link.server.clone()));
-            links
+            let clients = links.iter().map(|link| Arc::clone(&link.client)).collect();
+            state.kept.extend(links.into_iter().filter_map(Link::into_server));
+            clients
         };
-        self.shared.reset_clients(links);
+        self.shared.reset_clients(clients);
+    }
+
+    /// Delivers the requests that were on their way in connections that are half open now: the
+    /// network has kept them until after the client has gone on without them.
+    pub fn deliver_late(&self) {
+        for (server, late) in &mut self.shared.lock().kept {
+            // An error means that the server has closed it meanwhile.
+            drop((&mut &**server).write_all(&std::mem::take(late)));
+        }
+    }
+
+    /// Lets the next `pass` replies through, pushes included, and does this with the one behind.
+    pub fn gate_replies(&self, pass: usize, fate: Gated) {
+        self.change(|rules| rules.gate = Some(Gate { pass, fate, met: false }));
+    }
+
+    /// Whether a reply has come to the gate.
+    #[must_use]
+    pub fn gate_was_met(&self) -> bool {
+        self.shared.lock().rules.gate.as_ref().is_some_and(|gate| gate.met)
     }
 
     /// Ends all trouble. What was delayed is delivered at once. Connections that lived through a
-    /// black hole are cut, as bytes of theirs are missing.
+    /// black hole, or a gate that swallows, are cut, as bytes of theirs are missing.
     pub fn heal(&self) {
         let before = std::mem::take(&mut self.shared.lock().rules);
         self.shared.forget_kept();
-        if before.black_hole {
+        let swallowed =
+            before.gate.is_some_and(|gate| gate.met && gate.fate == Gated::Swallowed);
+        if before.black_hole || swallowed {
             self.cut();
         }
         if before.refuse {
@@ -162,6 +186,12 @@ impl Proxy {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.lock().links.values().filter(|link| !link.requests.ended).count()
+    }
+
+    /// Whether requests of clients are on their way.
+    #[must_use]
+    pub fn has_requests(&self) -> bool {
+        self.shared.lock().links.values().any(Link::has_requests)
     }
 
     /// How many connections were ever accepted.
