@@ -97,18 +97,20 @@ impl State {
         until: Timestamp,
     ) {
         let until = until + LATEST_ARRIVAL;
-        let unwanted = Unwanted { key, token, standing, until };
+        let mut unwanted = Unwanted { key, token, standing, until };
         // Queued now, behind the attempt's own request.
         let first = self.ask_release(&unwanted);
         let job = Job::begin(self);
         task::spawn(async move {
             let state = &job.0;
             let first = first.await;
+            // The connection may still deliver the attempt, after its undoing over the next one.
+            unwanted.standing.ambiguous |= first.as_ref().is_err_and(NodeError::may_be_applied);
             if state.until_answered(&unwanted, first).await.is_err() {
                 return;
             }
-            // A connection that broke may still deliver the attempt, after this release.
             if !state.node.is_cut_off_from_the_past() {
+                unwanted.standing.ambiguous = true;
                 state.timers.sleep_until(clock::now() + LATE_LOOK).await;
                 let again = state.ask_release(&unwanted).await;
                 _ = state.until_answered(&unwanted, again).await;
