@@ -4,6 +4,7 @@
 //! - [`wire`]: what servers see, and what other libraries may rely on.
 //! - [`seeds`], [`cases`], [`peers`]: what earlier locks got wrong, one test per finding.
 //! - [`faults`]: each thing that can break, broken on purpose.
+//! - [`queue`]: those who wait.
 //! - `store`: the embedded store's own: other processes, its file and its disk.
 //! - [`program`]: what tests start, stop and kill.
 //! - [`api`]: what the types promise.
@@ -22,6 +23,7 @@ mod fake;
 mod faults;
 mod peers;
 mod program;
+mod queue;
 mod seeds;
 mod servers;
 #[cfg(feature = "file")]

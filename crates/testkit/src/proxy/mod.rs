@@ -122,8 +122,8 @@ impl Proxy {
         self.shared.reset_clients(clients);
     }
 
-    /// Delivers the requests that were on their way in connections that are half open now: the
-    /// network has kept them until after the client has gone on without them.
+    /// Delivers the first that was on its way in each connection that is half open now: the
+    /// network has kept it until after the client has gone on without it, and lost the rest.
     pub fn deliver_late(&self) {
         for (server, late) in &mut self.shared.lock().kept {
             // An error means that the server has closed it meanwhile.
@@ -147,8 +147,7 @@ impl Proxy {
     pub fn heal(&self) {
         let before = std::mem::take(&mut self.shared.lock().rules);
         self.shared.forget_kept();
-        let swallowed =
-            before.gate.is_some_and(|gate| gate.met && gate.fate == Gated::Swallowed);
+        let swallowed = before.gate.is_some_and(|gate| gate.met && gate.fate == Gated::Swallowed);
         if before.black_hole || swallowed {
             self.cut();
         }
@@ -188,10 +187,10 @@ impl Proxy {
         self.shared.lock().links.values().filter(|link| !link.requests.ended).count()
     }
 
-    /// Whether requests of clients are on their way.
+    /// How many writes of clients are on their way to the server.
     #[must_use]
-    pub fn has_requests(&self) -> bool {
-        self.shared.lock().links.values().any(Link::has_requests)
+    pub fn requests_on_the_way(&self) -> usize {
+        self.shared.lock().links.values().map(Link::requests_on_the_way).sum()
     }
 
     /// How many connections were ever accepted.

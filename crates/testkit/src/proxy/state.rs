@@ -175,18 +175,16 @@ impl Link {
         Self { client, server, requests: Lane::default(), replies: Lane::default() }
     }
 
-    pub(super) fn has_requests(&self) -> bool {
-        !self.requests.chunks.is_empty()
+    pub(super) fn requests_on_the_way(&self) -> usize {
+        self.requests.chunks.len()
     }
 
-    /// The server's side, and the requests that have not reached it.
-    pub(super) fn into_server(self) -> Option<(Arc<Stream>, Vec<u8>)> {
-        let mut late = Vec::new();
-        for (_, chunk) in self.requests.chunks {
-            if let Chunk::Bytes(bytes) = chunk {
-                late.extend(bytes);
-            }
-        }
+    /// The server's side, and the first that has not reached it.
+    pub(super) fn into_server(mut self) -> Option<(Arc<Stream>, Vec<u8>)> {
+        let late = match self.requests.chunks.pop_front() {
+            Some((_, Chunk::Bytes(bytes))) => bytes,
+            Some((_, Chunk::End)) | None => Vec::new(),
+        };
         Some((self.server?, late))
     }
 

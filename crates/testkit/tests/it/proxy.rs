@@ -173,7 +173,7 @@ fn late_requests_arrive_when_they_are_delivered() {
     raw.cmd(&["PING"]);
     proxy.delay_requests(LIMIT * 10);
     raw.send(&["INCR", &key]);
-    eventually(LIMIT, "it is on its way", || proxy.has_requests());
+    eventually(LIMIT, "it is on its way", || proxy.requests_on_the_way() == 1);
     proxy.half_open();
     assert_eq!(raw.try_receive().unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert!(server.cmd(&["GET", &key]).is_nil());
