@@ -99,6 +99,11 @@ impl Proxy {
         self.change(|rules| rules.dropping = Dropping::Next { left: n, cut: true });
     }
 
+    /// Swallows messages to channels, and lets everything else through.
+    pub fn drop_messages(&self) {
+        self.change(|rules| rules.no_messages = true);
+    }
+
     /// Resets all existing connections; both sides are told. New ones are welcome.
     pub fn cut(&self) {
         let links = self.shared.lock().take_links();

@@ -11,6 +11,7 @@ pub(super) struct Rules {
     pub(super) refuse: bool,
     pub(super) split: bool,
     pub(super) dropping: Dropping,
+    pub(super) no_messages: bool,
     pub(super) gate: Option<Gate>,
 }
 
@@ -84,6 +85,9 @@ impl Rules {
         if direction == Direction::Request {
             return Fate::Forward;
         }
+        if self.no_messages && bytes.starts_with(MESSAGE) {
+            return Fate::Swallow;
+        }
         if let Some(gate) = &mut self.gate {
             if gate.pass > 0 {
                 gate.pass -= 1;
@@ -109,3 +113,6 @@ impl Rules {
         }
     }
 }
+
+/// How a message to a channel begins, in RESP3.
+const MESSAGE: &[u8] = b">3\r\n$7\r\nmessage\r\n";
