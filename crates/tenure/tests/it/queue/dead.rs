@@ -15,9 +15,10 @@ use crate::{LIMIT, ms, secs, servers::any};
 const TTL: std::time::Duration = secs(600);
 const CLAIM: std::time::Duration = secs(1);
 
-/// Its end is known to the server: not even a claim is lost.
+/// F9: ghosts of killed waiters that hold up the queue for minutes. The server knows of its end:
+/// not even a claim is lost.
 #[test]
-fn a_killed_head_costs_nothing() {
+fn f09_a_killed_head_costs_nothing() {
     let directory = TempDir::new();
     let key = unique_key("killed");
     let client = Client::connect(&any().url()).unwrap();

@@ -7,7 +7,7 @@ mod cancel;
 mod channels;
 mod chaos;
 mod dead;
-mod foreign;
+pub(crate) mod foreign;
 mod ghost;
 mod leaks;
 pub(crate) mod line;

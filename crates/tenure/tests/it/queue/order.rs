@@ -67,20 +67,6 @@ fn many_waiters_of_one_client_are_served_in_order() {
     line.was_served_in_order();
 }
 
-/// While they wait the lease is renewed and its TTL goes by again and again: places stay.
-#[test]
-fn looks_in_between_cost_no_place() {
-    let place = Place::new(Store::Server(ServerKind::Redis70), Way::Blocking);
-    let client = Client::connect(&place.address()).unwrap();
-    let guard = client.lock(&place.key).ttl(secs(1)).acquire().unwrap();
-    let others = [(); 3].map(|()| Client::connect(&place.address()).unwrap());
-    let mut line = Line::before(client.lock(&place.key));
-    others.iter().for_each(|other| line.join(&other.lock(&place.key)));
-    thread::sleep(secs(scale(3, 30) as u64));
-    guard.release().unwrap();
-    line.was_served_in_order();
-}
-
 #[test]
 fn waiters_of_many_processes_are_served_in_order() {
     let address = crate::servers::shared(ServerKind::Valkey81).url();
