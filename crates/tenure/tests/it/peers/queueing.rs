@@ -22,11 +22,11 @@ use crate::{
 fn f07_a_hold_longer_than_its_ttl_costs_no_place() {
     let key = unique_key("f07");
     let holder = Client::connect(&any().url()).unwrap();
-    let guard = holder.lock(&key).ttl(secs(1)).acquire().unwrap();
+    let guard = holder.lock(&key).ttl(ms(2_500)).acquire().unwrap();
     let others = [(); 3].map(|()| Client::connect(&any().url()).unwrap());
     let mut line = Line::before(holder.lock(&key));
     others.iter().for_each(|other| line.join(&other.lock(&key)));
-    thread::sleep(secs(scale(3, 30) as u64));
+    thread::sleep(secs(scale(4, 30) as u64));
     guard.release().unwrap();
     line.was_served_in_order();
 }
@@ -90,7 +90,7 @@ fn f11_a_key_that_is_deleted_under_those_who_wait_heals() {
                 let key = unique_key("f11");
                 let client = Client::connect(&any().url()).unwrap();
                 // They look when the TTL that they were told is over.
-                let guard = client.lock(&key).ttl(secs(1)).acquire().unwrap();
+                let guard = client.lock(&key).ttl(ms(1_500)).acquire().unwrap();
                 let mut line = Line::before(client.lock(&key));
                 (0..3).for_each(|_| line.join(&client.lock(&key)));
                 assert_eq!(any().cmd(&["DEL", &name(&key)]).int(), 1);
@@ -107,17 +107,17 @@ fn f11_a_key_that_is_deleted_under_those_who_wait_heals() {
 fn f12_whatever_ttl_a_waiter_is_told_it_neither_hangs_nor_spins() {
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
-    let guard = client.lock("k").ttl(secs(1)).acquire().unwrap();
+    let guard = client.lock("k").ttl(ms(2_500)).acquire().unwrap();
     let mut line = Line::before(client.lock("k"));
     line.join(&client.lock("k"));
     // By hand, and for the renewals as good as before.
     assert_eq!(server.cmd(&["PERSIST", "k"]).int(), 1);
     (0..2).for_each(|_| line.join(&client.lock("k")));
     let before = scripts(&server);
-    thread::sleep(ms(1_500));
-    // Five renewals in that time, and at most as many looks.
+    thread::sleep(ms(3_000));
+    // Four renewals in that time, and a look.
     let asked = scripts(&server) - before;
-    assert!(asked <= 10, "{asked}");
+    assert!((1..=8).contains(&asked), "{asked}");
     guard.release().unwrap();
     line.was_served_in_order();
 }

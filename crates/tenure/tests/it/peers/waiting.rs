@@ -98,7 +98,7 @@ fn d07_a_dead_head_makes_nobody_spin() {
     let directory = TempDir::new();
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
-    let guard = client.lock("k").ttl(secs(1)).acquire().unwrap();
+    let guard = client.lock("k").ttl(secs(2)).acquire().unwrap();
     let mut line = Line::before(client.lock("k"));
     let mut dead = line::start(&server.url(), "k", secs(600), &directory.path().join("log"));
     line.join_from(&mut dead, "dead");

@@ -143,14 +143,14 @@ fn a_head_that_was_passed_over_is_the_next_when_it_is_back() {
 fn a_dead_holder_is_followed_by_the_queue_in_order() {
     let key = unique_key("dead-holder");
     let [holder, next] = [(); 2].map(|()| Client::connect(&any().url()).unwrap());
-    let guard = holder.lock(&key).ttl(secs(1)).acquire().unwrap();
+    let guard = holder.lock(&key).ttl(secs(2)).acquire().unwrap();
     let mut line = Line::before(next.lock(&key));
     (0..4).for_each(|_| line.join(&next.lock(&key).ttl(TTL)));
     // Nobody renews it any more.
     let began = Instant::now();
     drop(guard.detach());
     let first = line.next();
-    figure("dead holder: the first, from its last renewal", first.at - began, secs(1) + ms(50));
+    figure("dead holder: the first, from its last renewal", first.at - began, secs(2) + ms(50));
     assert_eq!(first.who, 0);
     let others: Vec<_> = line.all().iter().map(|served| served.who).collect();
     assert_eq!(others, [1, 2, 3]);
