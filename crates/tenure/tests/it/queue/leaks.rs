@@ -30,7 +30,7 @@ fn f16_names_waited_for_once_leave_nothing_but_their_numbers() {
     assert_eq!(server.cmd(&["EVAL", keys, "0"]).int(), names, "and each ends");
     let grown: i64 = grown.parse().unwrap();
     // An entry of a table for each name would be more, and a task or a connection much more.
-    assert!(grown < 8 * 1_024, "the second half of the names took {grown} KiB");
+    assert!(grown < 2 * 1_024, "the second half of the names took {grown} KiB");
     program.tell("end");
     program.end_well();
     eventually(LIMIT, "no channel is left", || channels(&server) == 0);
