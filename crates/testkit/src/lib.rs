@@ -43,7 +43,7 @@ pub use disk::on_small_disk;
 pub use fake::{Answer, FakeServer};
 pub use kind::{Missing, ServerKind, servers_dir};
 pub use monitor::Monitor;
-pub use proxy::Proxy;
+pub use proxy::{Gated, Proxy};
 pub use raw::Raw;
 pub use server::{Builder, Frozen, Server};
 pub use temp::TempDir;

@@ -104,6 +104,8 @@ impl State {
         task::spawn(async move {
             let state = &job.0;
             let first = first.await;
+            // The connection may still deliver the attempt, after its undoing over the next one.
+            unwanted.standing.ambiguous |= first.as_ref().is_err_and(NodeError::may_be_applied);
             if state.until_answered(&unwanted, first).await.is_err() {
                 return;
             }

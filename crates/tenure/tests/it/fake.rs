@@ -63,7 +63,7 @@ pub(crate) fn greet(command: &[Vec<u8>], run: &str) -> Option<Answer> {
         return Some(":1\r\n".into());
     }
     if is_proof(command) {
-        return Some("*2\r\n:1\r\n:0\r\n".into());
+        return Some(proven(&command[3]));
     }
     Answer::to_handshake(command)
 }
@@ -72,6 +72,14 @@ pub(crate) fn greet(command: &[Vec<u8>], run: &str) -> Option<Answer> {
 pub(crate) fn obey(command: &[Vec<u8>]) -> Answer {
     let asked = || Asked::read(command).expect("a greeting or a script").obeyed();
     greet(command, "run").unwrap_or_else(asked)
+}
+
+/// Its channel hears the message, and nobody else does.
+fn proven(channel: &[u8]) -> Answer {
+    let mut said = format!(">3\r\n$7\r\nmessage\r\n${}\r\n", channel.len()).into_bytes();
+    said.extend_from_slice(channel);
+    said.extend_from_slice(b"\r\n$0\r\n\r\n*2\r\n:1\r\n:0\r\n");
+    said.into()
 }
 
 /// The script by which a client makes sure that it hears: it counts who was told and who was not.

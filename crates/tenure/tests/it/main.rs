@@ -4,7 +4,7 @@
 //! - [`wire`]: what servers see, and what other libraries may rely on.
 //! - [`seeds`], [`cases`], [`peers`]: what earlier locks got wrong, one test per finding.
 //! - [`faults`]: each thing that can break, broken on purpose.
-//! - [`queue`]: waiting, as servers and callers see it.
+//! - [`queue`]: those who wait.
 //! - `store`: the embedded store's own: other processes, its file and its disk.
 //! - [`program`]: what tests start, stop and kill.
 //! - [`api`]: what the types promise.

@@ -25,7 +25,7 @@ const NAME: &str = "TENURE_PROGRAM";
 #[test]
 fn entrance() {
     let Ok(name) = std::env::var(NAME) else { return };
-    let programs = crate::faults::PROGRAMS.into_iter();
+    let programs = crate::faults::PROGRAMS.into_iter().chain(crate::queue::PROGRAMS);
     #[cfg(feature = "file")]
     let programs = programs.chain(crate::store::PROGRAMS);
     let programs: HashMap<_, _> = programs.collect();
@@ -119,13 +119,11 @@ impl Program {
     }
 
     /// Stops it, and waits until it has stopped.
-    #[cfg(feature = "file")]
     pub(crate) fn stop(&self) {
         self.signal(Signal::STOP);
         eventually(patience(), "the program is stopped", || self.is_stopped());
     }
 
-    #[cfg(feature = "file")]
     pub(crate) fn is_stopped(&self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
         // The name, in parentheses, may hold anything; the state follows the last of them.

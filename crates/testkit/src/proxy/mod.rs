@@ -4,7 +4,7 @@ mod pump;
 mod rules;
 mod state;
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use rustix::net::{Shutdown, listen, shutdown};
 
-use self::rules::{Dropping, Rules};
-use self::state::Shared;
+pub use self::rules::Gated;
+use self::rules::{Dropping, Gate, Rules};
+use self::state::{Link, Shared};
 use crate::{Address, Raw, Server};
 
 /// A TCP proxy on 127.0.0.1 before one server.
@@ -98,6 +99,11 @@ impl Proxy {
         self.change(|rules| rules.dropping = Dropping::Next { left: n, cut: true });
     }
 
+    /// Swallows messages to channels, and lets everything else through.
+    pub fn drop_messages(&self) {
+        self.change(|rules| rules.no_messages = true);
+    }
+
     /// Resets all existing connections; both sides are told. New ones are welcome.
     pub fn cut(&self) {
         let links = self.shared.lock().take_links();
@@ -105,27 +111,49 @@ impl Proxy {
             // An error means that it is closed already.
             drop(server.shutdown(std::net::Shutdown::Both));
         }
-        self.shared.reset_clients(links);
+        self.shared.reset_clients(links.into_iter().map(|link| link.client).collect());
     }
 
     /// Resets the client's side of all existing connections; the server's side stays open, and
     /// the server is not told before [`heal`](Self::heal).
     pub fn half_open(&self) {
-        let links = {
+        let clients = {
             let mut state = self.shared.lock();
             let links = state.take_links();
-            state.kept.extend(links.iter().filter_map(|link| link.server.clone()));
-            links
+            let clients = links.iter().map(|link| Arc::clone(&link.client)).collect();
+            state.kept.extend(links.into_iter().filter_map(Link::into_server));
+            clients
         };
-        self.shared.reset_clients(links);
+        self.shared.reset_clients(clients);
+    }
+
+    /// Delivers the first that was on its way in each connection that is half open now: the
+    /// network has kept it until after the client has gone on without it, and lost the rest.
+    pub fn deliver_late(&self) {
+        for (server, late) in &mut self.shared.lock().kept {
+            // An error means that the server has closed it meanwhile.
+            drop((&mut &**server).write_all(&std::mem::take(late)));
+        }
+    }
+
+    /// Lets the next `pass` replies through, pushes included, and does this with the one behind.
+    pub fn gate_replies(&self, pass: usize, fate: Gated) {
+        self.change(|rules| rules.gate = Some(Gate { pass, fate, met: false }));
+    }
+
+    /// Whether a reply has come to the gate.
+    #[must_use]
+    pub fn gate_was_met(&self) -> bool {
+        self.shared.lock().rules.gate.as_ref().is_some_and(|gate| gate.met)
     }
 
     /// Ends all trouble. What was delayed is delivered at once. Connections that lived through a
-    /// black hole are cut, as bytes of theirs are missing.
+    /// black hole, or a gate that swallows, are cut, as bytes of theirs are missing.
     pub fn heal(&self) {
         let before = std::mem::take(&mut self.shared.lock().rules);
         self.shared.forget_kept();
-        if before.black_hole {
+        let swallowed = before.gate.is_some_and(|gate| gate.met && gate.fate == Gated::Swallowed);
+        if before.black_hole || swallowed {
             self.cut();
         }
         if before.refuse {
@@ -162,6 +190,12 @@ impl Proxy {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.lock().links.values().filter(|link| !link.requests.ended).count()
+    }
+
+    /// How many writes of clients are on their way to the server.
+    #[must_use]
+    pub fn requests_on_the_way(&self) -> usize {
+        self.shared.lock().links.values().map(Link::requests_on_the_way).sum()
     }
 
     /// How many connections were ever accepted.

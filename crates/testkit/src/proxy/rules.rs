@@ -11,6 +11,29 @@ pub(super) struct Rules {
     pub(super) refuse: bool,
     pub(super) split: bool,
     pub(super) dropping: Dropping,
+    pub(super) no_messages: bool,
+    pub(super) gate: Option<Gate>,
+}
+
+/// Something that becomes of a reply, after others have passed.
+#[derive(Debug)]
+pub(super) struct Gate {
+    /// How many pass before.
+    pub(super) pass: usize,
+    pub(super) fate: Gated,
+    /// Whether a reply has come to it.
+    pub(super) met: bool,
+}
+
+/// What becomes of the reply that meets a [`Proxy`](super::Proxy)'s gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gated {
+    /// It waits for [`Proxy::heal`](super::Proxy::heal), and so does all behind it.
+    Held,
+    /// It is swallowed, and so is all behind it; healing cuts the connections.
+    Swallowed,
+    /// Its connection is reset in its place; later ones are good.
+    Cut,
 }
 
 /// What becomes of replies.
@@ -42,6 +65,7 @@ pub(super) enum Chunk {
 /// What to do next with a chunk that is due.
 pub(super) enum Fate {
     Forward,
+    Hold,
     Swallow,
     SwallowAndCut,
 }
@@ -61,6 +85,22 @@ impl Rules {
         if direction == Direction::Request {
             return Fate::Forward;
         }
+        if self.no_messages && bytes.starts_with(MESSAGE) {
+            return Fate::Swallow;
+        }
+        if let Some(gate) = &mut self.gate {
+            if gate.pass > 0 {
+                gate.pass -= 1;
+                return Fate::Forward;
+            }
+            let first = !std::mem::replace(&mut gate.met, true);
+            match gate.fate {
+                Gated::Held => return Fate::Hold,
+                Gated::Swallowed => return Fate::Swallow,
+                Gated::Cut if first => return Fate::SwallowAndCut,
+                Gated::Cut => {}
+            }
+        }
         match &mut self.dropping {
             Dropping::None => Fate::Forward,
             Dropping::All => Fate::Swallow,
@@ -73,3 +113,6 @@ impl Rules {
         }
     }
 }
+
+/// How a message to a channel begins, in RESP3.
+const MESSAGE: &[u8] = b">3\r\n$7\r\nmessage\r\n";

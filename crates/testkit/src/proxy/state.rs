@@ -23,8 +23,8 @@ pub(super) struct State {
     pub(super) rules: Rules,
     /// Live connections. A connection that is cut is one that is no longer here.
     pub(super) links: BTreeMap<u64, Link>,
-    /// Server sides of half-open connections.
-    pub(super) kept: Vec<Arc<Stream>>,
+    /// Server sides of half-open connections, and what was on its way there.
+    pub(super) kept: Vec<(Arc<Stream>, Vec<u8>)>,
     pub(super) accepted: u64,
     pub(super) closed: bool,
 }
@@ -94,9 +94,14 @@ impl Shared {
                     state = woken.unwrap_or_else(PoisonError::into_inner).0;
                 }
                 Some(_) => {
-                    let (_, chunk) = lane.chunks.pop_front()?;
+                    let (at, chunk) = lane.chunks.pop_front()?;
                     match rules.fate(direction, &chunk) {
                         Fate::Forward => return Some((chunk, rules.split)),
+                        Fate::Hold => {
+                            lane.chunks.push_front((at, chunk));
+                            let woken = self.changed.wait(state);
+                            state = woken.unwrap_or_else(PoisonError::into_inner);
+                        }
                         Fate::Swallow => {}
                         Fate::SwallowAndCut => {
                             drop(state);
@@ -137,7 +142,7 @@ impl Shared {
     /// Closes the server sides of half-open connections.
     pub(super) fn forget_kept(&self) {
         let kept = std::mem::take(&mut self.lock().kept);
-        for server in kept {
+        for (server, _) in kept {
             // An error means that the server has closed it first.
             drop(server.shutdown(net::Shutdown::Both));
         }
@@ -145,12 +150,12 @@ impl Shared {
 
     /// Resets the client sides of connections no longer in the table, and waits until they are:
     /// the kernel sends the reset when the last thread lets go of the socket.
-    pub(super) fn reset_clients(&self, links: Vec<Link>) {
-        let clients: Vec<Weak<Stream>> = links
+    pub(super) fn reset_clients(&self, clients: Vec<Arc<Stream>>) {
+        let clients: Vec<Weak<Stream>> = clients
             .into_iter()
-            .map(|link| {
-                reset(&link.client);
-                Arc::downgrade(&link.client)
+            .map(|client| {
+                reset(&client);
+                Arc::downgrade(&client)
             })
             .collect();
         self.changed.notify_all();
@@ -168,6 +173,19 @@ impl State {
 impl Link {
     pub(super) fn new(client: Arc<Stream>, server: Option<Arc<Stream>>) -> Self {
         Self { client, server, requests: Lane::default(), replies: Lane::default() }
+    }
+
+    pub(super) fn requests_on_the_way(&self) -> usize {
+        self.requests.chunks.len()
+    }
+
+    /// The server's side, and the first that has not reached it.
+    pub(super) fn into_server(mut self) -> Option<(Arc<Stream>, Vec<u8>)> {
+        let late = match self.requests.chunks.pop_front() {
+            Some((_, Chunk::Bytes(bytes))) => bytes,
+            Some((_, Chunk::End)) | None => Vec::new(),
+        };
+        Some((self.server?, late))
     }
 
     fn lane(&mut self, direction: Direction) -> &mut Lane {

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-use tenure_testkit::{Proxy, Raw, Server, ServerKind, eventually, unique_key};
+use tenure_testkit::{Gated, Proxy, Raw, Server, ServerKind, eventually, unique_key};
 
 use crate::LIMIT;
 
@@ -163,6 +163,51 @@ fn dropped_replies_were_executed() {
     assert_eq!(raw.try_cmd(&["INCR", &key]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert_eq!(server.cmd(&["GET", &key]).int(), 6);
     assert_eq!(proxy.raw().cmd(&["INCR", &key]).int(), 7);
+}
+
+#[test]
+fn late_requests_arrive_when_they_are_delivered() {
+    let (server, proxy) = behind();
+    let key = unique_key("late");
+    let mut raw = proxy.raw();
+    raw.cmd(&["PING"]);
+    proxy.delay_requests(LIMIT * 10);
+    raw.send(&["INCR", &key]);
+    eventually(LIMIT, "it is on its way", || proxy.requests_on_the_way() == 1);
+    proxy.half_open();
+    assert_eq!(raw.try_receive().unwrap_err().kind(), ErrorKind::ConnectionReset);
+    assert!(server.cmd(&["GET", &key]).is_nil());
+    proxy.deliver_late();
+    eventually(LIMIT, "it arrives", || server.cmd(&["GET", &key]).text() == Some("1"));
+}
+
+#[test]
+fn gates_let_so_many_replies_through() {
+    let (_server, proxy) = behind();
+    let mut raw = proxy.raw();
+    proxy.gate_replies(1, Gated::Held);
+    raw.send(&["ECHO", "a"]);
+    raw.send(&["ECHO", "b"]);
+    assert_eq!(raw.receive().text(), Some("a"));
+    eventually(LIMIT, "the gate", || proxy.gate_was_met());
+    hears_nothing(&mut raw);
+    proxy.heal();
+    assert_eq!(raw.receive().text(), Some("b"));
+
+    proxy.gate_replies(1, Gated::Swallowed);
+    for word in ["c", "d", "e"] {
+        raw.send(&["ECHO", word]);
+    }
+    assert_eq!(raw.receive().text(), Some("c"));
+    hears_nothing(&mut raw);
+    proxy.heal();
+    assert_eq!(raw.try_receive().unwrap_err().kind(), ErrorKind::ConnectionReset);
+
+    proxy.gate_replies(1, Gated::Cut);
+    let mut raw = proxy.raw();
+    assert_eq!(raw.cmd(&["ECHO", "f"]).text(), Some("f"));
+    assert_eq!(raw.try_cmd(&["ECHO", "g"]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    assert_eq!(proxy.raw().cmd(&["ECHO", "h"]).text(), Some("h"));
 }
 
 #[test]

@@ -11,6 +11,10 @@ use crate::random;
 pub(super) struct Ear {
     channel: Channel,
     listening: bool,
+    /// Its own message has come.
+    hears: bool,
+    /// The server says that it has sent that message.
+    told: bool,
 }
 
 /// What a message that answers no command means.
@@ -18,6 +22,8 @@ pub(super) struct Ear {
 pub(super) enum Heard {
     /// The server confirms the subscription: the answer to that command.
     Subscribed,
+    /// What it has told itself.
+    Itself,
     /// For a waiter.
     Wake(Wake),
     /// Nothing to us.
@@ -27,7 +33,12 @@ pub(super) enum Heard {
 impl Ear {
     /// Random and new: whoever listens to it is this connection, alive.
     pub(super) fn new() -> Self {
-        Self { channel: Channel::new(random::jitter()), listening: false }
+        Self {
+            channel: Channel::new(random::jitter()),
+            listening: false,
+            hears: false,
+            told: false,
+        }
     }
 
     pub(super) fn channel(&self) -> &Channel {
@@ -35,8 +46,8 @@ impl Ear {
     }
 
     /// Subscribes, unless it has before, and has the server prove that it tells: it must count this
-    /// connection and nobody on a channel that nobody knows. A proxy or a user without channels
-    /// fails that. Returns whether two answers are to come.
+    /// connection and nobody on a channel that nobody knows, and what it tells must arrive. A proxy
+    /// or a user without channels fails that. Returns whether two answers are to come.
     pub(super) fn listen(&mut self, out: &mut BytesMut) -> bool {
         if self.listening {
             return false;
@@ -48,13 +59,25 @@ impl Ear {
         true
     }
 
-    /// Whether the answer to the second command is the proof.
-    pub(super) fn is_proof(answer: &Answer) -> bool {
-        *answer == Answer::Array(vec![Answer::Int(1), Answer::Int(0)])
+    /// Takes the answer to the second command; returns whether it is good.
+    pub(super) fn is_told(&mut self, answer: &Answer) -> bool {
+        self.told = *answer == Answer::Array(vec![Answer::Int(1), Answer::Int(0)]);
+        self.told
+    }
+
+    /// Whether all of the proof is here.
+    pub(super) fn has_proof(&self) -> bool {
+        self.told && self.hears
+    }
+
+    /// Whether its own message is lost, when the answer to a later command is here. Servers send it
+    /// before the answer to the command that caused it, or right behind that.
+    pub(super) fn is_deaf(&self) -> bool {
+        self.told && !self.hears
     }
 
     /// Reads a message.
-    pub(super) fn hear(&self, fields: &[Answer]) -> Heard {
+    pub(super) fn hear(&mut self, fields: &[Answer]) -> Heard {
         let text = |index: usize| match fields.get(index) {
             Some(Answer::Bytes(bytes)) => std::str::from_utf8(bytes).ok(),
             _ => None,
@@ -64,6 +87,10 @@ impl Ear {
         }
         match text(0) {
             Some("subscribe") => Heard::Subscribed,
+            Some("message") if text(2) == Some("") => {
+                self.hears = true;
+                Heard::Itself
+            }
             Some("message") => {
                 let wake = text(2).and_then(|text| Wake::read(&self.channel, text));
                 wake.map_or(Heard::Noise, Heard::Wake)
@@ -82,16 +109,37 @@ mod tests {
 
     #[test]
     fn only_messages_on_its_own_channel_are_heard() {
-        let ear = Ear::new();
+        let mut ear = Ear::new();
         let fields = |words: &[&str]| -> Vec<Answer> {
             words.iter().map(|word| Answer::Bytes(word.as_bytes().to_vec())).collect()
         };
-        let own = ear.channel().as_str();
+        let own = ear.channel().as_str().to_owned();
+        let own = own.as_str();
         assert_eq!(ear.hear(&fields(&["subscribe", own])), Heard::Subscribed);
         let wake = Heard::Wake(Wake::Grant { to: ear.channel().clone(), token: "a@".into() });
         assert_eq!(ear.hear(&fields(&["message", own, "g a@"])), wake);
-        for words in [&["message", "other", "g a@"][..], &["message", own, ""], &["sunsubscribe"]] {
+        for words in [&["message", "other", "g a@"][..], &["message", own, "x"], &["sunsubscribe"]]
+        {
             assert_eq!(ear.hear(&fields(words)), Heard::Noise, "{words:?}");
         }
+    }
+
+    #[test]
+    fn the_proof_is_an_answer_and_a_message_in_either_order() {
+        let good = Answer::Array(vec![Answer::Int(1), Answer::Int(0)]);
+        for message_first in [true, false] {
+            let mut ear = Ear::new();
+            let own = ear.channel().as_str().to_owned();
+            let message = ["message", &own, ""].map(|word| Answer::Bytes(word.into()));
+            if message_first {
+                assert_eq!(ear.hear(&message), Heard::Itself);
+            }
+            assert!(!ear.has_proof() && !ear.is_deaf());
+            assert!(ear.is_told(&good));
+            assert_eq!(ear.is_deaf(), !message_first);
+            assert_eq!(ear.hear(&message), Heard::Itself);
+            assert!(ear.has_proof() && !ear.is_deaf());
+        }
+        assert!(!Ear::new().is_told(&Answer::Array(vec![Answer::Int(0), Answer::Int(0)])));
     }
 }

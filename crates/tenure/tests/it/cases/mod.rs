@@ -6,3 +6,4 @@ mod ownership;
 mod renewal;
 mod results;
 mod threads;
+mod waiting;

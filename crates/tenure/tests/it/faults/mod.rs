@@ -26,6 +26,7 @@ mod refusals;
 mod renewal;
 mod replica;
 mod scripts;
+mod waiting;
 mod watch;
 mod wire;
 

@@ -1,14 +1,17 @@
 //! What the users of other libraries ran into: one test per row of the list of peers.
 //!
-//! `p…` are reports from public trackers, `d…` defects found by running or reading two libraries.
+//! `p…` are reports from public trackers, `d…` defects found by running or reading two libraries,
+//! `f…` the families of one library's issues.
 
 mod expiry;
 mod extending;
 mod lost_replies;
 mod outages;
+mod queueing;
 mod races;
 mod scripts;
 mod unwanted;
+mod waiting;
 
 use tenure_testkit::Answer;
 

@@ -7,8 +7,8 @@ use tenure_testkit::{Server, ServerKind, eventually, unique_key};
 
 use crate::{LIMIT, secs};
 
-/// Deletes a lock under its holder, and expects the head of the queue to have it long before what it
-/// was told, and the one behind it after that.
+/// Deletes a lock under its holder: the head of the queue has it long before the end that it was
+/// told, and the one behind it after that.
 fn is_noticed_by_the_head(server: &Server, delete: impl Fn(&str)) {
     let key = unique_key("deleted");
     let connect = || Client::connect(&server.url()).unwrap();

@@ -1,4 +1,23 @@
-//! Waiting in the queue, as servers and callers see it.
+//! The wait queue: its order, its dead, what is cancelled, and what is left of it.
+//!
+//! Order and counts are what is asserted: who is granted the lock, how often, and after whom. How
+//! fast it was is printed, and held to a figure only in the soak.
 
+mod cancel;
+mod channels;
+mod chaos;
+mod dead;
 mod deleted;
+pub(crate) mod foreign;
+mod ghost;
+mod leaks;
+pub(crate) mod line;
+mod order;
 mod parked;
+
+/// What the tests here start, by name.
+pub(crate) const PROGRAMS: [(&str, fn()); 3] = [
+    ("stand in line", line::stand_in_line),
+    ("come and go in chaos", chaos::come_and_go),
+    ("wait for many names", leaks::wait_for_many_names),
+];

@@ -5,3 +5,4 @@ mod acquiring;
 mod releasing;
 mod renewing;
 mod servers_side;
+mod waiting;

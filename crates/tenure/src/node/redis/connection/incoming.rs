@@ -9,7 +9,7 @@ use super::{
         resp::Incoming,
         tracking::{self, Changed},
     },
-    Connection, Ear, Expected, Hearing, NodeError, Past, Request, Tracking,
+    Connection, Expected, Hearing, NodeError, Past, Request, Tracking,
 };
 use crate::clock;
 
@@ -31,6 +31,9 @@ impl Connection {
         match self.in_flight.pop() {
             None => Err(self.protocol("a reply to no request")),
             Some(Expected::Op { request, in_full, sent }) => {
+                if self.ear.is_deaf() && self.shared.hearing.get() == Hearing::Hoped {
+                    self.heard_nothing();
+                }
                 self.shared.measure(clock::now().since(sent));
                 self.reply(request, in_full, incoming)
             }
@@ -40,9 +43,7 @@ impl Connection {
             }
             Some(Expected::Proof) => {
                 match incoming {
-                    Incoming::Reply(answer) if Ear::is_proof(&answer) => {
-                        self.shared.hearing.set(Hearing::Proved);
-                    }
+                    Incoming::Reply(answer) if self.ear.is_told(&answer) => self.believe(),
                     _ => self.heard_nothing(),
                 }
                 Ok(())
@@ -78,6 +79,7 @@ impl Connection {
             None => {}
         }
         match self.ear.hear(fields) {
+            Heard::Itself => self.believe(),
             Heard::Wake(wake) => self.shared.waiters.deliver(wake),
             Heard::Subscribed => {
                 if matches!(self.in_flight.next(), Some(Expected::Subscribed)) {
@@ -85,6 +87,13 @@ impl Connection {
                 }
             }
             Heard::Noise => {}
+        }
+    }
+
+    /// It is proved that the server tells waiters of their turn, when both halves of that are here.
+    fn believe(&self) {
+        if self.ear.has_proof() && self.shared.hearing.get() == Hearing::Hoped {
+            self.shared.hearing.set(Hearing::Proved);
         }
     }
 
