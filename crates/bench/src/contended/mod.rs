@@ -66,7 +66,8 @@ clients  each is a thread with a connection (tenure: and an engine) of its own; 
          but 64 processes at most; all want one key, and want it again at once
 loads    rush: held for no time; calm: held for 1 ms, and one client more, so that N wait
 figures  medians over rounds; maxima over all. hand-over: release called, to guard in hand, where
-         the next one waited already; wait: call to guard. Clock: CLOCK_MONOTONIC of this host
+         the next one waited already (polling: the few who asked just then; its waits tell more);
+         wait: call to guard. Clock: CLOCK_MONOTONIC, one for all processes of this host
 not in   a network, TLS, a replica, renewals (no hold is that long), waiters that die or give up";
 
 /// How many want the lock, unless options say otherwise.

@@ -50,5 +50,5 @@ fn print(Series { setup, cells }: &Series) {
 }
 
 const HEADER: &str = "\
-                               per hold most/                 hand-over us                 wait ms
+all rounds                     per hold most/                 hand-over us                 wait ms
 load   N side   holds/s    cmds   inner share handed    p50    p99     max     p50     p99     max";
