@@ -50,7 +50,8 @@ pub(crate) fn run(options: &mut Options) -> Result<Verdict, Trouble> {
         let (later, earlier) = all.split_at_mut(round * 7 % turns);
         for series in earlier.iter_mut().chain(later) {
             let url = if series.setup.side == Side::Polling { polling.url() } else { &server.url };
-            series.cells.push(cell::run(&server, url, series.setup, window)?);
+            let cell = cell::run(&server, url, series.setup, window);
+            series.cells.push(cell.map_err(|trouble| series.setup.trouble(&trouble))?);
         }
     }
     Ok(report(&all, judged))

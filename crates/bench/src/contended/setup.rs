@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::Trouble;
+
 /// One way to wait for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
@@ -94,6 +96,12 @@ impl Setup {
     /// Whether the hand-over is held against the relay's.
     pub(super) fn has_target(self) -> bool {
         self.size <= MOST_COMPARED
+    }
+
+    /// What went wrong, and where.
+    pub(super) fn trouble(self, what: &Trouble) -> Trouble {
+        let (load, side) = (self.load.name(), self.side.name());
+        format!("{load} at {} by {side}: {what}", self.size).into()
     }
 
     /// How many want the lock.
