@@ -11,10 +11,11 @@ pub(super) fn report(all: &[Series], judged: Side) -> Verdict {
     let targets = Targets { all, judged };
     let counts = targets.counts();
     let times = targets.times();
+    let steady = targets.is_steady();
     // What is counted does not depend on how busy the machine is, if there was enough to count.
     if counts.contains(&Some(false)) {
         Verdict::Fail
-    } else if !targets.is_steady() {
+    } else if !steady {
         Verdict::NoResult
     } else if times.contains(&Some(false)) {
         Verdict::Fail
