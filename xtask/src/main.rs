@@ -48,6 +48,6 @@ usage: cargo xtask TASK
   test [--install] [-- ARGS]     the tests; ARGS go to `cargo test`
   soak [--install] [-- ARGS]     the tests at their full size, optimized
   tidy                           what compilers and lints do not check
-  bench [--install] NAME [ARGS]  a benchmark
+  bench [--install] NAME [ARGS]  a benchmark: contended, cycle, renewal or startup
 
 --install fetches the servers the tests need; so does the variable CI.";

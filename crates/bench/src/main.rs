@@ -3,16 +3,20 @@
 //! ```text
 //! cargo xtask bench cycle [--server URL | [--tcp] [--anywhere]] [--rounds N] [--cycles N]
 //! cargo xtask bench renewal [--server URL | [--tcp] [--anywhere]] [--leases N,N,…] [--ttls N]
+//! cargo xtask bench contended [--server URL | [--tcp] [--anywhere]] [--rounds N] [--secs S]
+//!                             [--clients N,N,…] [--judge SIDE]
 //! cargo xtask bench startup [--server URL | [--tcp] [--anywhere]] [--rounds N] [--tenure PATH]
 //! cargo xtask bench waiters [--server URL | [--tcp] [--anywhere]] [--waiters N,N,…] [--seconds N]
 //! ```
 //!
 //! Without `--server` they start a Redis 7.0 of their own on a Unix socket, or on a port with
-//! `--tcp`; it gets a processor to itself unless `--anywhere` is given. The exit code is 0 when all
-//! targets are met, 1 when one is missed, 2 for trouble, and 3 when the machine was too busy to
+//! `--tcp`; it gets a processor to itself unless `--anywhere` is given. `--judge SIDE` holds the
+//! targets against another side than tenure, so that one sees them missed. The exit code is 0 when
+//! all targets are met, 1 when one is missed, 2 for trouble, and 3 when the machine was too busy to
 //! tell.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are what this prints")]
 
+mod contended;
 mod cycle;
 mod figures;
 mod options;
@@ -59,21 +63,21 @@ fn main() -> ExitCode {
 }
 
 fn run(words: &[String]) -> Result<Verdict, Trouble> {
-    let (name, words) =
-        words.split_first().ok_or("which one? cycle, renewal, startup or waiters")?;
+    let (name, words) = words.split_first().ok_or_else(|| format!("which one? {NAMES}"))?;
     let mut options = options::Options::read(words)?;
     match name.as_str() {
         "cycle" => cycle::run(&mut options),
+        "contended" => contended::run(&mut options),
         "renewal" => renewal::run(&mut options),
         "startup" => startup::run(&mut options),
         "waiters" => waiters::run(&mut options),
         // How this program calls itself for the processes of the sides.
         "side" => cycle::side(&mut options).map(|()| Verdict::Pass),
+        "contender" => contended::contender(&mut options).map(|()| Verdict::Pass),
         "holder" => renewal::holder(&mut options).map(|()| Verdict::Pass),
         "parked" => waiters::parked(&mut options).map(|()| Verdict::Pass),
-        other => {
-            Err(format!("no benchmark {other:?}; there are cycle, renewal, startup and waiters")
-                .into())
-        }
+        other => Err(format!("no benchmark {other:?}; there are {NAMES}").into()),
     }
 }
+
+const NAMES: &str = "contended, cycle, renewal, startup and waiters";

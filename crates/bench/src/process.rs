@@ -35,7 +35,17 @@ impl Other {
 
     /// Gives an order and waits for the numbers in its answer.
     pub(crate) fn ask(&mut self, order: &str) -> Result<Vec<f64>, Trouble> {
-        writeln!(self.orders, "{order}")?;
+        self.tell(order)?;
+        self.hear()
+    }
+
+    /// Gives an order and does not wait: pair it with a [`Other::hear`].
+    pub(crate) fn tell(&mut self, order: &str) -> Result<(), Trouble> {
+        Ok(writeln!(self.orders, "{order}")?)
+    }
+
+    /// Waits for the numbers in the answer to an order.
+    pub(crate) fn hear(&mut self) -> Result<Vec<f64>, Trouble> {
         let mut answer = String::new();
         self.answers.read_line(&mut answer)?;
         if answer.is_empty() {
@@ -75,6 +85,18 @@ pub(crate) fn processor_time(pid: u32) -> Result<Duration, Trouble> {
         fields.split(' ').skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
     let ticks: u64 = ticks.iter().sum();
     Ok(Duration::from_secs(ticks) / u32::try_from(rustix::param::clock_ticks_per_second())?)
+}
+
+/// Nanoseconds of the clock that all processes of a host share.
+pub(crate) fn monotonic() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let of = |part: i64| u64::try_from(part).unwrap_or_default();
+    of(now.tv_sec) * 1_000_000_000 + of(now.tv_nsec)
+}
+
+/// Sleeps until that moment of the same clock.
+pub(crate) fn sleep_until(moment: u64) {
+    std::thread::sleep(Duration::from_nanos(moment.saturating_sub(monotonic())));
 }
 
 /// The memory that a process has in use, in MiB.

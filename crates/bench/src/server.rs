@@ -39,6 +39,11 @@ impl Measured {
         self.own.as_ref().map(Server::pid)
     }
 
+    /// Begins to count what it is asked.
+    pub(crate) fn watch(&self) -> Result<Watch, Trouble> {
+        Ok(Watch(connect(&self.url)?))
+    }
+
     /// Calls of scripts so far, and the time the server spent on them in microseconds.
     pub(crate) fn scripts(&self) -> Result<(u64, u64), Trouble> {
         let mut connection = connect(&self.url)?;
@@ -55,7 +60,100 @@ impl Measured {
     }
 }
 
+/// Looks at what a server was asked, over a connection that is kept: opening one is commands, too.
+pub(crate) struct Watch(redis::Connection);
+
+/// What a server was asked so far, but for [`Watch`]'s own questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Watched {
+    /// Commands that clients sent.
+    pub(crate) commands: u64,
+    /// Calls inside scripts.
+    pub(crate) inner: u64,
+}
+
+impl Watch {
+    /// The counts of this moment.
+    ///
+    /// A server counts both kinds together by name, so names tell them apart: no side sends one of
+    /// [`IN_SCRIPTS`] itself, and anything that is not in that list counts as sent.
+    pub(crate) fn counts(&mut self) -> Result<Watched, Trouble> {
+        let stats: String = redis::cmd("INFO").arg("commandstats").query(&mut self.0)?;
+        Ok(counts(&stats))
+    }
+}
+
+fn counts(stats: &str) -> Watched {
+    let mut watched = Watched { commands: 0, inner: 0 };
+    for line in stats.lines() {
+        let Some((name, rest)) =
+            line.strip_prefix("cmdstat_").and_then(|line| line.split_once(":calls="))
+        else {
+            continue;
+        };
+        let calls = rest.split(',').next().and_then(|calls| calls.parse().ok()).unwrap_or(0);
+        if IN_SCRIPTS.contains(&name) {
+            watched.inner += calls;
+        } else if name != "info" {
+            watched.commands += calls;
+        }
+    }
+    watched
+}
+
+/// What the scripts call.
+const IN_SCRIPTS: [&str; 21] = [
+    "get",
+    "set",
+    "del",
+    "exists",
+    "type",
+    "time",
+    "pttl",
+    "pexpire",
+    "zadd",
+    "zrem",
+    "zscore",
+    "zrank",
+    "zrange",
+    "zrangebyscore",
+    "zrevrangebyscore",
+    "zpopmin",
+    "zcount",
+    "zremrangebyscore",
+    "zremrangebyrank",
+    "publish",
+    "pubsub|numsub",
+];
+
 /// A plain blocking connection.
 pub(crate) fn connect(url: &str) -> Result<redis::Connection, Trouble> {
     Ok(redis::Client::open(url)?.get_connection()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::script;
+
+    use super::*;
+
+    #[test]
+    fn commands_and_calls_inside_scripts_are_told_apart() {
+        let stats = "# Commandstats\r\n\
+             cmdstat_evalsha:calls=30,usec=1\r\ncmdstat_get:calls=4,usec=1\r\n\
+             cmdstat_info:calls=9,usec=1\r\ncmdstat_pubsub|numsub:calls=2,usec=1\r\n\
+             cmdstat_subscribe:calls=1,usec=1\r\n";
+        assert_eq!(counts(stats), Watched { commands: 31, inner: 6 });
+    }
+
+    #[test]
+    fn every_call_of_a_script_is_known() {
+        for script in script::ALL {
+            for call in script.text.split("call('").skip(1) {
+                let name = call.split('\'').next().unwrap().to_lowercase();
+                let known = IN_SCRIPTS.iter().any(|known| known.split('|').next() == Some(&name));
+                assert!(known, "{name} in {}", script.name);
+            }
+        }
+    }
 }

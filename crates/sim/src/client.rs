@@ -1,6 +1,6 @@
 //! A client: what its engine does with each answer, message, timer and loss.
 
-use tenure_core::{Held, TtlLeft, Wait, Waiting};
+use tenure_core::{Held, Timestamp, TtlLeft, Wait, Waiting};
 
 use crate::{
     Violation,
@@ -143,7 +143,9 @@ impl Model {
         let held = Held { holder, ttl_left };
         let attempt = state.attempt_mut(who);
         let mut waiting = self.waiting(attempt);
-        let due = waiting.handle_queued(HERE, &held, ticket(place), position.into(), RANDOM);
+        _ = waiting.handle_queued(HERE, &held, ticket(place), position.into(), RANDOM);
+        // The head's first and early looks ask for nothing: these are the times to acquire.
+        let due = Waiting::next_look(Timestamp::MAX, HERE, &held, position.into(), true, RANDOM);
         attempt.ticket = waiting.ticket().map(rank_of);
         attempt.suspect = waiting.take_suspect().map(|suspect| line(&suspect));
         let blind = self.config.flaw == Some(Flaw::OnlyHeadLooks) && position > 0;

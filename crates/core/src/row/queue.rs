@@ -144,7 +144,6 @@ impl Row {
         suspect: Option<&Channel>,
         wakes: &mut Wakes<'_>,
     ) -> Served {
-        let Ok(number) = self.next_number(at) else { return Served::Nobody };
         for _ in 0..wakes.most {
             let Some((score, member)) = self.pop_first() else {
                 return Served::Nobody;
@@ -162,8 +161,16 @@ impl Row {
             if me.is_some_and(|me| me.as_str() == token) {
                 return Served::Me;
             }
+            if suspect == Some(&channel) {
+                continue;
+            }
+            let Ok(number) = self.next_number(at) else {
+                self.add(score, member);
+                self.keep_queue(at, 0);
+                return Served::Nobody;
+            };
             let grant = Wake::Grant { to: channel.clone(), token: token.into() };
-            if suspect != Some(&channel) && wakes.tell(grant) {
+            if wakes.tell(grant) {
                 self.set(at, token.as_bytes(), claim, number);
                 _ = self.name_stand_in(me, &channel, claim.as_millis(), wakes);
                 return Served::Waiter;

@@ -18,9 +18,23 @@
 local request, token, ttl, fence_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local entry, ticket, previous, suspect = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 
+-- The place behind all others.
+local function last_place()
+  local place = wall_us()
+  local below = '(' .. digits(TOMBSTONES)
+  local top = redis.call('ZREVRANGEBYSCORE', Q, below, '-inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  if top[2] and tonumber(top[2]) >= place then place = tonumber(top[2]) + 1 end
+  return math.min(place, TOMBSTONES - 1)
+end
+
 -- The ticket of the caller's entry, which is added, moved or lowered as need be: the best of all
 -- that it has or brings. Kept within what a ticket can be, whatever scores others wrote.
 local function join()
+  if ticket == '' and previous == '' then
+    -- Most come for the first time, and the entry is new.
+    local place = digits(last_place())
+    if redis.call('ZADD', Q, 'NX', place, entry) == 1 then return place end
+  end
   local old, moved = tonumber(redis.call('ZSCORE', Q, entry)), nil
   if previous ~= '' and previous ~= entry then
     moved = tonumber(redis.call('ZSCORE', Q, previous))
@@ -28,12 +42,7 @@ local function join()
   end
   local none = math.huge
   local place = math.min(old or none, moved or none, tonumber(ticket) or none)
-  if place == none then
-    place = wall_us()
-    local below = '(' .. digits(TOMBSTONES)
-    local top = redis.call('ZREVRANGEBYSCORE', Q, below, '-inf', 'WITHSCORES', 'LIMIT', 0, 1)
-    if top[2] and tonumber(top[2]) >= place then place = tonumber(top[2]) + 1 end
-  end
+  if place == none then place = last_place() end
   place = math.max(0, math.min(place, TOMBSTONES - 1))
   if place ~= old then redis.call('ZADD', Q, digits(place), entry) end
   return digits(place)
@@ -42,21 +51,22 @@ end
 if not is_ttl(ttl) then return redis.error_reply('ERR bad TTL') end
 local value, other = read(K)
 if value == token then return keep(request, token, ttl, fence_ttl) end
-local queued = redis.call('EXISTS', Q) == 1
+local free = not value and not other
+local queued = not free or redis.call('EXISTS', Q) == 1
 if queued then
   local tombstone = redis.pcall('ZSCORE', Q, '!' .. token)
   if type(tombstone) == 'table' then return {request, 'fault', 'queue'} end
   if tombstone then return {request, 'cancelled'} end
 end
-local free = not value and not other
 local number, fault
 if free then
   number, fault = next_number()
   if fault then return {request, 'fault', fault} end
 end
-local place = entry and (queued or not free) and join()
+local place = entry and queued and join()
 if free then
-  local next = serve(token, suspect)
+  -- Only where there is a queue: after a ZPOPMIN a server that is out of memory takes the SET.
+  local next = queued and serve(token, suspect) or 'nobody'
   if next == 'nobody' or next == 'me' then
     set(token, ttl, fence_ttl, number)
     return {request, 'granted', number}

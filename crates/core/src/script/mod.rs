@@ -39,17 +39,17 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "b27fa1e51967a8f66fea73ad75925c23d5e3fd19", "queue.lua");
+    script!("acquire", "7e73c835a2b0606a43d9a2a199464237ea756014", "queue.lua");
 static RESUME: Script = script!("resume", "cae0ef230a35c153a308a817a729d753269f8d63");
 static STEAL: Script = script!("steal", "3ee831ccad8a1c1b508babaa1cea14c7888aa8e9");
 static RELEASE: Script =
-    script!("release", "9beb2fdc68833333fd04be2f657d3c7a27c23fb9", "queue.lua");
+    script!("release", "ad50aa39e1b060a338e11bc5d795ec7cad040cae", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "1feac2adf468f626529da63dee7936805d15a65b", "queue.lua");
+    script!("force_release", "321ea58f889bea6f46d49275691dbad70ebd8e76", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "3e835970db5fd63abbb672f31c41aff34381d682", "queue.lua");
+    script!("inspect", "01773a0d994c1526319dec0efc1c0dda94471e7e", "queue.lua");
 static RENEW: Script = script!("renew", "6fc50e9eafaa28a243375890e2ddddcba125a068");
-static LOOK: Script = script!("look", "0d0d11f82cec3174d86a8f2ec21de4811a93253d", "queue.lua");
+static LOOK: Script = script!("look", "2ed6e4cf2d68d24b4440262d4024104a24e7180e", "queue.lua");
 
 /// Every script, for tests and for those who audit them.
 pub static ALL: [&Script; 8] =

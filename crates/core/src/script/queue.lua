@@ -49,32 +49,42 @@ local function name_stand_in(me, granted, claim)
   return false
 end
 
+-- Puts what was popped back. Popping the last member deletes the queue, and its end with it.
+local function put_back(head)
+  redis.call('ZADD', Q, head[2], head[1])
+  redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)
+end
+
 -- Hands the lock, which is free or being given up, to the next waiter that is there. Returns
 -- 'nobody', 'me', 'waiter', or 'more' when many dead ones were dropped and there are more. Each
 -- dead entry is dropped at first sight, and costs once: its client brings it back. ZPOPMIN comes
 -- before SET, so a server that is out of memory still hands locks on.
 local function serve(me, suspect)
-  if redis.pcall('EXISTS', Q) == 0 then return 'nobody' end
-  local number, fault = next_number()
-  if fault then return 'nobody' end
+  local number, fault
   for _ = 1, MOST_SERVED do
     local head = redis.pcall('ZPOPMIN', Q) -- pcall: another's value there must not stop a release
     if head.err or #head == 0 then return 'nobody' end
     local member, score = head[1], tonumber(head[2])
     if score >= TOMBSTONES then
-      -- Only tombstones are left. A young one is put back, and its key's end with it.
+      -- Only tombstones are left.
       if score - TOMBSTONES + TOMBSTONE_MS > wall_ms() then
-        redis.call('ZADD', Q, head[2], member)
-        redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)
+        put_back(head)
         return 'nobody'
       end
     else
       local token, channel, claim = parse(member)
       if token and token == me then return 'me' end
-      if token and channel ~= suspect and tell(channel, 'g ' .. token) then
-        set(token, claim, digits(tonumber(claim) + 86400000), number)
-        name_stand_in(me, channel, claim)
-        return 'waiter'
+      if token and channel ~= suspect then
+        if not number then number, fault = next_number() end
+        if fault then
+          put_back(head)
+          return 'nobody'
+        end
+        if tell(channel, 'g ' .. token) then
+          set(token, claim, digits(tonumber(claim) + 86400000), number)
+          name_stand_in(me, channel, claim)
+          return 'waiter'
+        end
       end
     end
   end

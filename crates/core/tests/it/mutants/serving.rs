@@ -54,12 +54,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if token and token == me then return 'me' end",
         "",
     ),
-    Mutant("a suspect is served", &["acquire"], "token and channel ~= suspect and", "token and"),
+    Mutant("a suspect is served", &["acquire"], "token and channel ~= suspect then", "token then"),
     Mutant(
         "a hand-over without a number",
         HANDING,
-        "if fault then return 'nobody' end",
-        "number = number or 1",
+        "if fault then\n          put_back",
+        "if fault then number = 1 end\n        if false then\n          put_back",
+    ),
+    Mutant(
+        "who waits where there is no number is dropped",
+        HANDING,
+        "if fault then\n          put_back(head)",
+        "if fault then",
     ),
     // Tombstones.
     Mutant("a tombstone is an entry", HANDING, "if score >= TOMBSTONES then", "if false then"),
@@ -92,14 +98,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "a young tombstone is put back without an end",
         HANDING,
-        "        redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)\n",
-        "",
+        "  redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)\nend",
+        "end",
     ),
     Mutant(
         "a young tombstone is put back as of now",
         HANDING,
-        "'ZADD', Q, head[2], member",
-        "'ZADD', Q, TOMBSTONES + wall_ms(), member",
+        "'ZADD', Q, head[2], head[1]",
+        "'ZADD', Q, TOMBSTONES + wall_ms(), head[1]",
     ),
     Mutant(
         "a young tombstone is passed",
@@ -209,9 +215,8 @@ const HANDING: &[&str] = &["acquire", "release", "force_release"];
 const RELEASING: &[&str] = &["release", "force_release"];
 const HAND: &str = "set(token, claim, digits(tonumber(claim) + 86400000), number)";
 const YOUNG: &str = "if score - TOMBSTONES + TOMBSTONE_MS > wall_ms() then";
-const DROPPED: &str = "        return 'waiter'\n      end\n";
-const PUT_BACK: &str = "        return 'waiter'\n      end\n\
+const DROPPED: &str = "          return 'waiter'\n        end\n";
+const PUT_BACK: &str = "          return 'waiter'\n        end\n\
     redis.call('ZADD', Q, score + 1000, member) redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)\n";
-const STOPPED: &str = "        return 'waiter'\n      end\n\
-    redis.call('ZADD', Q, head[2], member) redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)\n\
-    return 'nobody'\n";
+const STOPPED: &str =
+    "          return 'waiter'\n        end\n        put_back(head) do return 'nobody' end\n";

@@ -100,10 +100,10 @@ fn a_hand_over_has_a_number_of_its_own() {
         ),
         Case(
             "there is none: nobody is served, and the lock is given up all the same",
-            [lock, text("x", 5_000), waiting.clone()],
+            [lock, text("x", 5_000), waiting],
             release(),
             released(Release::Released(alice())),
-            [nothing(), text("x", 5_000), waiting],
+            [nothing(), text("x", 5_000), queue(&[waits(5, &carol(), live(1))], 90_000)],
             vec![],
         ),
     ]);

@@ -40,6 +40,8 @@ pub(super) struct Connection {
     in_flight: InFlight,
     /// Writes until the next close listening: see [`Connection::listen_closely`].
     deaf_for: u32,
+    /// What that becomes at the next look in vain.
+    deafness: u32,
     tracking: Tracking,
     /// Scripts that this server has been sent on this connection, by their SHA-1.
     sent_scripts: Vec<&'static str>,
@@ -75,6 +77,7 @@ impl Connection {
             ear: Ear::new(),
             in_flight: InFlight::default(),
             deaf_for: 0,
+            deafness: LEAST_DEAFNESS,
             tracking: Tracking::default(),
             sent_scripts: Vec::new(),
         })
@@ -153,8 +156,9 @@ impl Connection {
     ///
     /// A server on the same host answers within that moment, and being woken would cost half as
     /// much again. It yields at each look, so whoever wants this processor, the server for one, has
-    /// it. When nothing comes, the server is further off, and the next [`DEAF_FOR`] writes do
-    /// without. Returns whether anything came.
+    /// it. When nothing comes, some writes do without: twice as many each time, half as many after
+    /// something came. So a server that is further off is soon left alone, and a moment in which
+    /// others kept this thread from looking changes little. Returns whether anything came.
     fn listen_closely(&mut self) -> bool {
         if self.in_flight.is_empty() || self.deaf_for > 0 {
             self.deaf_for = self.deaf_for.saturating_sub(1);
@@ -167,11 +171,13 @@ impl Connection {
                 && count > 0
             {
                 self.input.extend_from_slice(self.chunk.get(..count).unwrap_or_default());
+                self.deafness = (self.deafness / 2).max(LEAST_DEAFNESS);
                 return true;
             }
             std::thread::yield_now();
         }
-        self.deaf_for = DEAF_FOR;
+        self.deaf_for = self.deafness;
+        self.deafness = (2 * self.deafness).min(MOST_DEAFNESS);
         false
     }
 
@@ -307,8 +313,11 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// Two round trips on one host, where one takes 20 to 50 µs.
 const LISTEN: Duration = Duration::from_micros(100);
 
+/// Writes without listening after one time in vain.
+const LEAST_DEAFNESS: u32 = 1;
+
 /// Listening in vain then costs less than 1 µs per write.
-const DEAF_FOR: u32 = 256;
+const MOST_DEAFNESS: u32 = 256;
 
 /// A reply to a full batch of renewals fits.
 const CHUNK: usize = 8 * 1_024;
