@@ -63,6 +63,19 @@ fn a_ghost_finds_a_tombstone() {
     });
 }
 
+/// The same, when it arrives right behind the first undoing: not even for a moment is it anything.
+#[test]
+fn a_ghost_that_comes_at_once_finds_a_tombstone() {
+    each(|server, gone, meets| {
+        assert!(server.cmd(&["ACL", "SETUSER", "default", "-client|kill"]).is_ok());
+        let ghost = Ghost::raise(server, gone, meets);
+        let before = ghost.scripts();
+        ghost.proxy.deliver_late();
+        eventually(LIMIT, "the late command arrives", || ghost.scripts() > before);
+        ghost.comes_to_nothing();
+    });
+}
+
 /// Each with a server of its own, all at once.
 fn each(test: impl Fn(&Server, Gone, Meets) + Sync) {
     let cases = [

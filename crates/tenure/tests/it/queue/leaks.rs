@@ -62,9 +62,8 @@ fn wait_for(holder: &Client, waiter: &Client, names: std::ops::Range<usize>) {
                     let guard = holder.lock(&key).ttl(secs(600)).acquire().unwrap();
                     let (lock, look) = (waiter.lock(&key).ttl(secs(600)), holder.lock(&key));
                     let waiting = thread::spawn(move || lock.acquire().unwrap().release());
-                    while look.inspect().unwrap().waiting == 0 {
-                        thread::yield_now();
-                    }
+                    let waits = || look.inspect().unwrap().waiting == 1;
+                    eventually(LIMIT, "it stands in the queue", waits);
                     guard.release().unwrap();
                     waiting.join().unwrap().unwrap();
                 }
