@@ -126,6 +126,28 @@ impl Lookout {
         }
     }
 
+    /// When to wake: for the first that is due, and often enough to notice that this process was
+    /// stopped.
+    fn next(&self, now: Timestamp) -> Timestamp {
+        match self.due.borrow().first() {
+            Some((due, _)) => (*due).min(now + HEARTBEAT),
+            None => Timestamp::MAX,
+        }
+    }
+
+    /// This process was stopped, longer than a claim perhaps: its waiters may have been passed over,
+    /// all but the first without a word.
+    fn look_for_all(&self, now: Timestamp) {
+        let mut parked = self.parked.borrow_mut();
+        let mut due = self.due.borrow_mut();
+        for (at, id) in std::mem::take(&mut *due) {
+            if let Some(one) = parked.get_mut(&id) {
+                one.due = now.min(at);
+                due.insert((one.due, id));
+            }
+        }
+    }
+
     /// For whom to look now, in one call: who is due, and who is due so soon that it may go along.
     fn take_due(&self, now: Timestamp) -> Vec<(PostId, Look)> {
         let parked = self.parked.borrow();
@@ -194,13 +216,17 @@ impl State {
                 lookout.answered.notified().await;
                 continue;
             }
-            let next = lookout.due.borrow().first().map_or(Timestamp::MAX, |(due, _)| *due);
+            let next = lookout.next(clock::now());
             lookout.sleeping_until.set(next);
             tokio::select! {
                 () = self.timers.sleep_until(next) => {}
                 () = lookout.sooner.notified() => continue,
             }
-            let batch = lookout.take_due(clock::now());
+            let now = clock::now();
+            if now.since(next) >= OVERSLEPT {
+                lookout.look_for_all(now);
+            }
+            let batch = lookout.take_due(now);
             if !batch.is_empty() {
                 lookout.calls.set(lookout.calls.get() + 1);
                 let state = Rc::clone(&self);
@@ -263,6 +289,12 @@ const GO_ALONG: u32 = 16;
 
 /// No look goes along earlier than this: a call a second is little enough.
 const LONGEST_AHEAD: Duration = Duration::from_secs(1);
+
+/// While somebody is parked.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+
+/// Who sleeps so much longer than it wanted was stopped: a stop as long as the least claim shows.
+const OVERSLEPT: Duration = Duration::from_millis(300);
 
 #[cfg(test)]
 mod tests {
