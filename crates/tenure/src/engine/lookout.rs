@@ -130,13 +130,13 @@ impl Lookout {
     /// stopped.
     fn next(&self, now: Timestamp) -> Timestamp {
         match self.due.borrow().first() {
-            Some((due, _)) => (*due).min(now + HEARTBEAT),
+            Some((due, _)) => (*due).min(now + LONGEST_SLEEP),
             None => Timestamp::MAX,
         }
     }
 
-    /// This process was stopped, longer than a claim perhaps: its waiters may have been passed over,
-    /// all but the first without a word.
+    /// This process was stopped, longer than a claim perhaps: its waiters may have been passed
+    /// over, all but the first without a word.
     fn look_for_all(&self, now: Timestamp) {
         let mut parked = self.parked.borrow_mut();
         let mut due = self.due.borrow_mut();
@@ -291,7 +291,7 @@ const GO_ALONG: u32 = 16;
 const LONGEST_AHEAD: Duration = Duration::from_secs(1);
 
 /// While somebody is parked.
-const HEARTBEAT: Duration = Duration::from_millis(500);
+const LONGEST_SLEEP: Duration = Duration::from_millis(500);
 
 /// Who sleeps so much longer than it wanted was stopped: a stop as long as the least claim shows.
 const OVERSLEPT: Duration = Duration::from_millis(300);
