@@ -28,7 +28,9 @@ impl Table {
                 let renew = |lease: &Renewal| self.row(&lease.key, |row| row.renew(at, lease));
                 (Reply::Renewed(leases.iter().map(renew).collect()), Vec::new())
             }
+            Op::Clock => (Reply::Clock { wall_us: at.wall_us }, Vec::new()),
             Op::Acquire { key, .. }
+            | Op::Confirm { key, .. }
             | Op::Resume { key, .. }
             | Op::Steal { key, .. }
             | Op::Release { key, .. }

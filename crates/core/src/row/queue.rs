@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{NodeTime, Row, Stored, Value};
 use crate::{
-    Channel, Entry, Holder, Next, Place, Ticket, Token, Ttl, Waiter, Wake,
+    Channel, Entry, FencingToken, Holder, Next, Place, Ticket, Token, Ttl, Waiter, Wake,
     queue::{MOST_STAND_INS, QUEUE_EXTRA_MS, TOMBSTONE_MS, TOMBSTONES},
 };
 
@@ -142,9 +142,10 @@ impl Row {
         at: NodeTime,
         me: Option<&Token>,
         suspect: Option<&Channel>,
+        proposal: Option<FencingToken>,
         wakes: &mut Wakes<'_>,
     ) -> Served {
-        let Ok(number) = self.next_number(at) else { return Served::Nobody };
+        let Ok(number) = self.next_number(at, proposal) else { return Served::Nobody };
         for _ in 0..wakes.most {
             let Some((score, member)) = self.pop_first() else {
                 return Served::Nobody;

@@ -8,7 +8,7 @@ mod reply;
 
 pub use reply::{Answer, Misread, read};
 
-use crate::{Inspection, LockKey, Op, Place, Token, Ttl, fence_ttl};
+use crate::{FencingToken, Inspection, LockKey, Op, Place, Token, Ttl, fence_ttl};
 
 /// A script that servers run.
 #[derive(Debug)]
@@ -39,20 +39,22 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "b3ed57db0655d43009fad2211e5ac03d344d3b4a", "queue.lua");
-static RESUME: Script = script!("resume", "a9a338fb9f38ecb8b04fc3349dbf8098baa44a42");
-static STEAL: Script = script!("steal", "d2256b1431b794dcc6ceb3cfc7707f54a826dcb0");
+    script!("acquire", "b6ae345c0e5245d5759b7bbafa2efed1f9770a04", "queue.lua");
+static RESUME: Script = script!("resume", "8dca2038b0a39a53b36ad0d17e19006c04652e41");
+static STEAL: Script = script!("steal", "e8b8842d91d83f96fa92bab4c61a9ac75f15722e");
 static RELEASE: Script =
-    script!("release", "6a2de485474f0720d9f1afa6f7aa2580ce508f01", "queue.lua");
+    script!("release", "8f1e9131763ce1adb305b502cf664a9daa91e365", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "bb15130dc416c4eac693802b0019a56b91ee3dff", "queue.lua");
+    script!("force_release", "5c6511d55bfa9f9a668ac38264bab71fe2392359", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "2a9c06779e1896986a8d746eb1dbfd9b32a85321", "queue.lua");
-static RENEW: Script = script!("renew", "3928c218163ba4e48fe57053faf14ba4698c5244");
+    script!("inspect", "b2120f3fdd3c03b79585b67cc8a8a11e57f372a1", "queue.lua");
+static CONFIRM: Script = script!("confirm", "09ab1c952355f813e9603843d2bdf2576c0756df");
+static CLOCK: Script = script!("clock", "969c199ed744fb8d4971542d4f2607b1b50b3a11");
+static RENEW: Script = script!("renew", "f73457c721537febcac476516a8e3acec162ef9a");
 
 /// Every script, for tests and for those who audit them.
-pub static ALL: [&Script; 7] =
-    [&ACQUIRE, &RENEW, &RELEASE, &RESUME, &STEAL, &FORCE_RELEASE, &INSPECT];
+pub static ALL: [&Script; 9] =
+    [&ACQUIRE, &CONFIRM, &RENEW, &RELEASE, &RESUME, &STEAL, &FORCE_RELEASE, &INSPECT, &CLOCK];
 
 /// A script with its keys and arguments: what is sent for one op.
 #[derive(Debug)]
@@ -76,20 +78,28 @@ impl Call {
             args: vec![number(request)],
         };
         match op {
-            Op::Acquire { key, token, ttl, place } => {
+            Op::Acquire { key, token, ttl, proposal, place } => {
                 call.keys_of(key);
                 call.lease(token, *ttl);
+                call.args.push(proposal.map(|p| number(p.get())).unwrap_or_default());
                 call.args.extend(place.iter().flat_map(|place| place_of(place, token)));
             }
             Op::Resume { key, token, ttl } | Op::Steal { key, token, ttl } => {
                 call.keys_of(key);
                 call.lease(token, *ttl);
             }
-            Op::Release { key, token, entries, bury, open_ms } => {
+            Op::Confirm { key, token, ttl, number: least } => {
+                call.keys_of(key);
+                call.args.push(token.as_bytes().to_vec());
+                call.args.push(number(least.get()));
+                call.args.push(number(fence_ttl(*ttl)));
+            }
+            Op::Release { key, token, entries, bury, open_ms, number: least } => {
                 call.keys_of(key);
                 call.args.push(token.as_bytes().to_vec());
                 call.args.push(number(u64::from(*bury)));
                 call.args.push(number(*open_ms));
+                call.args.push(number(least.map_or(0, FencingToken::get)));
                 call.args.extend(entries.iter().map(|entry| entry.member(token)));
             }
             Op::ForceRelease { key } => call.keys_of(key),
@@ -97,6 +107,7 @@ impl Call {
                 call.keys_of(key);
                 call.args.push(Inspection::MOST_WAITERS.to_string().into_bytes());
             }
+            Op::Clock => {}
             Op::Renew(leases) => {
                 for lease in leases {
                     call.keys.extend([lease.key.as_bytes().to_vec(), lease.key.fence()]);
@@ -121,6 +132,8 @@ impl Call {
 fn script_of(op: &Op) -> &'static Script {
     match op {
         Op::Acquire { .. } => &ACQUIRE,
+        Op::Confirm { .. } => &CONFIRM,
+        Op::Clock => &CLOCK,
         Op::Renew(_) => &RENEW,
         Op::Release { .. } => &RELEASE,
         Op::Resume { .. } => &RESUME,
@@ -161,9 +174,9 @@ mod tests {
         let key = LockKey::new("k").unwrap();
         let token: Token = format!("{}@h", "0".repeat(32)).parse().unwrap();
         let ttl = Ttl::new(std::time::Duration::from_secs(1)).unwrap();
-        let call = Call::new(&Op::Acquire { key, token, ttl, place: None }, 7);
+        let call = Call::new(&Op::Acquire { key, token, ttl, proposal: None, place: None }, 7);
         assert_eq!(call.keys, [&b"k"[..], b"{k}:tenure.fence", b"{k}:tenure.queue"]);
         let args: Vec<_> = call.args.iter().map(|a| String::from_utf8_lossy(a)).collect();
-        assert_eq!(args, ["7", &format!("{}@h", "0".repeat(32)), "1000", "86401000"]);
+        assert_eq!(args, ["7", &format!("{}@h", "0".repeat(32)), "1000", "86401000", ""]);
     }
 }

@@ -28,8 +28,8 @@ local function tell(channel, message)
 end
 
 -- Names the next live waiter of another connection to look after the one that was served. Where
--- that is the caller, it is told too: it does not know yet whom to suspect. Returns whether there is
--- one.
+-- that is the caller, it is told too: it does not know yet whom to suspect. Returns whether there
+-- is one.
 local function name_stand_in(me, granted, claim)
   local index = 0
   for _ = 1, MOST_STAND_INS do
@@ -53,9 +53,9 @@ end
 -- 'nobody', 'me', 'waiter', or 'more' when many dead ones were dropped and there are more. Each
 -- dead entry is dropped at first sight, and costs once: its client brings it back. ZPOPMIN comes
 -- before SET, so a server that is out of memory still hands locks on.
-local function serve(me, suspect)
+local function serve(me, suspect, proposal)
   if redis.pcall('EXISTS', Q) == 0 then return 'nobody' end
-  local number, fault = next_number()
+  local number, fault = next_number(proposal)
   if fault then return 'nobody' end
   for _ = 1, MOST_SERVED do
     local head = redis.pcall('ZPOPMIN', Q) -- pcall: another's value there must not stop a release

@@ -233,7 +233,7 @@ impl<'a> Quest<'a> {
             How::Resume(_) => node.call(Op::Resume { key, token, ttl }, limit),
             How::Steal => node.call(Op::Steal { key, token, ttl }, limit),
             How::Try => {
-                let op = Op::Acquire { key, token, ttl, place: None };
+                let op = Op::Acquire { key, token, ttl, proposal: None, place: None };
                 if *wait == Wait::No {
                     return node.call(op, limit);
                 }

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod library;
+mod numbers;
 mod places;
 mod serving;
 
@@ -60,7 +61,7 @@ fn every_script_has_mutants() {
 
 fn mutants() -> impl Iterator<Item = &'static Mutant> {
     let libraries = library::MUTANTS.iter().chain(serving::MUTANTS);
-    libraries.chain(bodies::MUTANTS).chain(places::MUTANTS)
+    libraries.chain(numbers::MUTANTS).chain(bodies::MUTANTS).chain(places::MUTANTS)
 }
 
 /// Other sequences than those of the property itself.

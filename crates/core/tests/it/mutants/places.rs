@@ -7,13 +7,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "a token that was cancelled is served",
         ACQUIRE,
-        "if tombstone then return {request, 'cancelled'} end",
+        "if tombstone then return tell({request, 'cancelled'}) end",
         "",
     ),
     Mutant(
         "what is no queue is joined",
         ACQUIRE,
-        "if type(tombstone) == 'table' then return {request, 'fault', 'queue'} end",
+        "if type(tombstone) == 'table' then return tell({request, 'fault', 'queue'}) end",
         "if type(tombstone) == 'table' then tombstone = false end",
     ),
     Mutant(
@@ -25,14 +25,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "a try overtakes those who wait",
         ACQUIRE,
-        "local next = serve(token, suspect)",
-        "local next = entry and serve(token, suspect) or 'nobody'",
+        "local next = serve(token, suspect, proposal)",
+        "local next = entry and serve(token, suspect, proposal) or 'nobody'",
     ),
     Mutant(
         "a waiter overtakes those who wait",
         ACQUIRE,
-        "local next = serve(token, suspect)",
-        "local next = entry and 'nobody' or serve(token, suspect)",
+        "local next = serve(token, suspect, proposal)",
+        "local next = entry and 'nobody' or serve(token, suspect, proposal)",
     ),
     Mutant(
         "a waiter stops at many dead ones as if nobody lived",
@@ -130,15 +130,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "who leaves stays",
         RELEASE,
-        "if ARGV[5] then redis.pcall('ZREM', Q, unpack(ARGV, 5)) end",
+        "if ARGV[6] then redis.pcall('ZREM', Q, unpack(ARGV, 6)) end",
         "",
     ),
-    Mutant("who leaves, leaves by one entry", RELEASE, "unpack(ARGV, 5)", "ARGV[5]"),
+    Mutant("who leaves, leaves by one entry", RELEASE, "unpack(ARGV, 6)", "ARGV[6]"),
     Mutant(
         "who leaves a free lock stays",
         RELEASE,
-        "if ARGV[5] then redis.pcall('ZREM'",
-        "if ARGV[5] and value then redis.pcall('ZREM'",
+        "if ARGV[6] then redis.pcall('ZREM'",
+        "if ARGV[6] and value then redis.pcall('ZREM'",
     ),
     Mutant("what is no queue cannot be left", RELEASE, "redis.pcall('ZREM'", "redis.call('ZREM'"),
     Mutant(

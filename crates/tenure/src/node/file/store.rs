@@ -168,7 +168,9 @@ impl Opened {
                 let answers = leases.iter().map(renew).collect::<rusqlite::Result<_>>()?;
                 (Reply::Renewed(answers), Vec::new())
             }
+            Op::Clock => (Reply::Clock { wall_us: at.wall_us }, Vec::new()),
             Op::Acquire { key, .. }
+            | Op::Confirm { key, .. }
             | Op::Resume { key, .. }
             | Op::Steal { key, .. }
             | Op::Release { key, .. }
