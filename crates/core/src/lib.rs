@@ -31,7 +31,7 @@ mod token;
 mod ttl;
 mod wait;
 
-pub use attempt::{Attempt, Outcome, Vote};
+pub use attempt::{Attempt, Outcome, Standing, Vote};
 pub use backoff::Backoff;
 pub use fence::{
     FENCE_FLOOR_TTL, FenceFault, FencingToken, MOST_AHEAD, fence_ttl, least_number, next_number,

@@ -183,7 +183,7 @@ impl<'a> Quest<'a> {
         while let Some(node) = attempt.poll_ask() {
             let vote = match self.ask(waiting, limit).await {
                 Ok(Reply::Granted(number)) => Vote::Granted(number),
-                Ok(Reply::Held(held)) => Vote::Refused(held),
+                Ok(Reply::Held(held)) => Vote::Refused { held, last_number: None },
                 Ok(Reply::Queued { held, ticket, position }) => {
                     return Tried::Queued { held, ticket, position };
                 }
@@ -212,7 +212,7 @@ impl<'a> Quest<'a> {
         let tried = match attempt.outcome() {
             Some(Outcome::Acquired(number)) => Tried::Acquired(number, self.sent),
             Some(Outcome::Held(held)) => Tried::Held(held),
-            Some(Outcome::TooLate | Outcome::Unknown) | None => {
+            Some(Outcome::TooLate | Outcome::Unknown { .. }) | None => {
                 Tried::Untold(trouble.unwrap_or_else(late))
             }
         };
