@@ -55,7 +55,8 @@ pub enum FenceFault {
     Queue,
 }
 
-/// The number of the next grant: one more than the last, and at least the node's clock in µs.
+/// The number of the next grant: one more than the last, and at least `least`: the node's clock in
+/// µs, or a proposal ([`least_number`]).
 ///
 /// The clock keeps numbers growing after the counter itself was lost (a flush, a failover, the end
 /// of the fence key's TTL); the counter keeps them growing when the clock steps back. The server's
@@ -64,13 +65,38 @@ pub enum FenceFault {
 /// # Errors
 ///
 /// [`FenceFault::Exhausted`] when the next number would be over [`FencingToken::MAX`].
-pub const fn next_number(last: u64, wall_us: u64) -> Result<FencingToken, FenceFault> {
+pub const fn next_number(last: u64, least: u64) -> Result<FencingToken, FenceFault> {
     let next = last.saturating_add(1);
-    let next = if wall_us > next { wall_us } else { next };
+    let next = if least > next { least } else { next };
     match FencingToken::new(next) {
         Some(number) => Ok(number),
         None => Err(FenceFault::Exhausted),
     }
+}
+
+/// What the next number is at least: the node's clock or, where several nodes vote, the number that
+/// is proposed to all of them.
+///
+/// A client whose clock is far ahead must not use up the numbers, so no proposal counts that is
+/// over [`MOST_AHEAD`] ahead of the node's own clock.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "an hour in microseconds fits")]
+pub fn least_number(proposal: Option<FencingToken>, wall_us: u64) -> u64 {
+    let most = wall_us.saturating_add(MOST_AHEAD.as_micros() as u64);
+    proposal.map_or(wall_us, |proposal| proposal.get().min(most))
+}
+
+/// How far ahead of a node's clock a proposal may be.
+pub const MOST_AHEAD: Duration = Duration::from_secs(60 * 60);
+
+/// What an attempt at several nodes proposes: their clock as its client knows it, in microseconds,
+/// and more than any number that the client has seen of this lock.
+///
+/// Nodes that had different last numbers so give the same next one, and one round trip is enough.
+#[must_use]
+pub fn proposal(seen: Option<FencingToken>, wall_us: u64) -> FencingToken {
+    let next = seen.map_or(0, |seen| seen.get() + 1);
+    FencingToken(wall_us.max(next).min(FencingToken::MAX.get()))
 }
 
 /// The fence key outlives the lease by this much: longer than a stale client stays around.
@@ -95,6 +121,19 @@ mod tests {
         assert_eq!(next_number(1_000, 1_000), Ok(FencingToken(1_001)));
         // A clock that steps back never takes the number back.
         assert_eq!(next_number(5_000, 1_000), Ok(FencingToken(5_001)));
+    }
+
+    #[test]
+    fn proposals_stand_for_the_clock_but_not_far_ahead_of_it() {
+        let hour = 3_600_000_000;
+        assert_eq!(least_number(None, 1_000), 1_000);
+        assert_eq!(least_number(Some(FencingToken(7)), 1_000), 7);
+        assert_eq!(least_number(Some(FencingToken(1_000 + hour)), 1_000), 1_000 + hour);
+        assert_eq!(least_number(Some(FencingToken(1_001 + hour)), 1_000), 1_000 + hour);
+        assert_eq!(proposal(None, 1_000).get(), 1_000);
+        assert_eq!(proposal(Some(FencingToken(999)), 1_000).get(), 1_000);
+        assert_eq!(proposal(Some(FencingToken(1_000)), 1_000).get(), 1_001);
+        assert_eq!(proposal(Some(FencingToken::MAX), 1_000), FencingToken::MAX);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{fmt, fmt::Write as _, sync::Arc};
 /// The label that a holder shows to others: `host/pid` unless the user names one.
 ///
 /// Kept as it travels: printable ASCII as it is; `%`, spaces and all else percent-encoded.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct HolderLabel(Arc<str>);
 
 impl HolderLabel {
@@ -97,7 +97,7 @@ pub struct LabelError {
 
 /// Who holds a lock, as far as its key tells.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
     /// A client of tenure, by the label in its token.
     Tenure(HolderLabel),

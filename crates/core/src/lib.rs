@@ -31,15 +31,18 @@ mod token;
 mod ttl;
 mod wait;
 
-pub use attempt::{Attempt, Outcome, Vote};
+pub use attempt::{Attempt, Outcome, Standing, Vote};
 pub use backoff::Backoff;
-pub use fence::{FENCE_FLOOR_TTL, FenceFault, FencingToken, fence_ttl, next_number};
+pub use fence::{
+    FENCE_FLOOR_TTL, FenceFault, FencingToken, MOST_AHEAD, fence_ttl, least_number, next_number,
+    proposal,
+};
 pub use holder::{Holder, HolderLabel, LabelError};
 pub use key::{KeyError, LockKey, RESERVED_SUFFIXES};
 pub use lease::{Lease, LeaseSettings, LossReason};
 pub use op::{
-    Held, Inspection, Look, LookAnswer, Next, Op, Release, Renewal, RenewalAnswer, Reply, TtlLeft,
-    Waiter,
+    Confirmation, Held, Inspection, Look, LookAnswer, Next, Op, Release, Renewal, RenewalAnswer,
+    Reply, TtlLeft, Waiter,
 };
 pub use queue::{Channel, Entry, Place, Ticket, Wake};
 pub use quorum::{NodeId, Quorum};

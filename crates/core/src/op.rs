@@ -20,8 +20,23 @@ pub enum Op {
         token: Token,
         /// The lifetime the key gets.
         ttl: Ttl,
+        /// Where several nodes vote: the number that all of them are to give. The node answers
+        /// with [`Reply::Voted`] then.
+        proposal: Option<FencingToken>,
         /// How the caller waits, if it does.
         place: Option<Place>,
+    },
+    /// Raise the node's last number to this one, if this very token holds the lock: so nodes that
+    /// numbered one attempt differently come to agree. Creates no lock, and leaves its TTL alone.
+    Confirm {
+        /// The lock.
+        key: LockKey,
+        /// The attempt's token.
+        token: Token,
+        /// The TTL of the lease: the number outlives it.
+        ttl: Ttl,
+        /// The number.
+        number: FencingToken,
     },
     /// Raise the TTL of each lease that its token still holds. Never lowers, never creates.
     Renew(Vec<Renewal>),
@@ -39,6 +54,9 @@ pub enum Op {
         /// Leave the lock free for so long first, in milliseconds, for those who do not queue; the
         /// next waiter is told to look after that. Zero hands it on at once.
         open_ms: u64,
+        /// Where several nodes vote: raise the node's last number to this one first, if the token
+        /// holds the lock, so that all agree on the next.
+        number: Option<FencingToken>,
     },
     /// Raise the TTL if this very token holds the lock, and tell its number. Never creates.
     Resume {
@@ -71,6 +89,8 @@ pub enum Op {
     /// See whether each of these waiters has anything to do but to wait on, and keep its queue
     /// alive. Grants nothing, and lets nobody in.
     Look(Vec<Look>),
+    /// Read the node's wall clock.
+    Clock,
 }
 
 /// One lease to renew.
@@ -122,6 +142,27 @@ pub enum Reply {
     Free,
     /// A key that tenure derives holds something else, so nothing was granted and nothing written.
     Faulty(FenceFault),
+    /// The answer to an acquisition with a proposal, with what the quorum reckons with.
+    Voted {
+        /// The answer.
+        reply: Box<Self>,
+        /// The number of the node's last grant, this one included: the next proposal is larger.
+        last_number: Option<FencingToken>,
+        /// The node's wall clock, in microseconds since the epoch.
+        wall_us: u64,
+    },
+    /// What became of a confirmation.
+    Confirmed {
+        /// Whether the token holds the lock.
+        answer: Confirmation,
+        /// The node's wall clock, in microseconds since the epoch.
+        wall_us: u64,
+    },
+    /// The node's wall clock, in microseconds since the epoch.
+    Clock {
+        /// The time.
+        wall_us: u64,
+    },
     /// One answer per renewal, in order.
     Renewed(Vec<RenewalAnswer>),
     /// What became of a release, forced or not.
@@ -138,7 +179,7 @@ pub enum Reply {
 }
 
 /// A lock that another holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "complete for one key")]
 pub struct Held {
     /// Who.
@@ -148,7 +189,7 @@ pub struct Held {
 }
 
 /// What is left of a key's lifetime, by the node's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a key has a TTL or it has none")]
 pub enum TtlLeft {
     /// The key ends after this.
@@ -196,6 +237,21 @@ pub enum LookAnswer {
         /// How many are before it.
         position: u64,
     },
+}
+
+/// What became of a confirmation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "every caller must face every answer")]
+pub enum Confirmation {
+    /// The token holds the lock, and this is the node's last number now: at least the one asked
+    /// for.
+    Ours(FencingToken),
+    /// The key is gone.
+    Gone,
+    /// Another holds the lock.
+    Other(Held),
+    /// The token holds the lock, and the fence key holds something else than a number.
+    Faulty(FenceFault),
 }
 
 /// What became of a release.

@@ -32,7 +32,9 @@ impl Table {
                 let look = |look: &Look| self.row(&look.key, |row| row.look(at, look));
                 (Reply::Looked(looks.iter().map(look).collect()), Vec::new())
             }
+            Op::Clock => (Reply::Clock { wall_us: at.wall_us }, Vec::new()),
             Op::Acquire { key, .. }
+            | Op::Confirm { key, .. }
             | Op::Resume { key, .. }
             | Op::Steal { key, .. }
             | Op::Release { key, .. }

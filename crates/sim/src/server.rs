@@ -75,13 +75,13 @@ impl Model {
                     previous: previous.map(|epoch| self.names.entry(line(epoch))),
                     suspect: suspect.map(|suspect| self.names.channel(suspect).clone()),
                 };
-                Op::Acquire { key, token, ttl: self.names.ttl, place: Some(place) }
+                Op::Acquire { key, token, ttl: self.names.ttl, proposal: None, place: Some(place) }
             }
             Ask::Renew => Op::Renew(vec![Renewal { key, token, ttl: lasting(RENEWED) }]),
             Ask::Release { asked, bury, waited: _ } => {
                 let epochs = (0..8).filter(|epoch| asked & (1 << epoch) != 0);
                 let entries = epochs.map(|epoch| self.names.entry(line(epoch))).collect();
-                Op::Release { key, token, entries, bury, open_ms: 0 }
+                Op::Release { key, token, entries, bury, open_ms: 0, number: None }
             }
         }
     }
@@ -158,6 +158,9 @@ fn says(reply: Reply, age: u8) -> Result<Says, Violation> {
         | Reply::Free
         | Reply::Faulty(_)
         | Reply::Looked(_)
+        | Reply::Voted { .. }
+        | Reply::Confirmed { .. }
+        | Reply::Clock { .. }
         | Reply::Inspected(_)) => {
             return Err(Violation::new(Kind::Row, format!("the reply {reply:?}")));
         }

@@ -62,7 +62,7 @@ impl Relay {
     fn ask_for(&mut self, ticket: Option<Ticket>) -> Result<Op, Trouble> {
         let place = Place { entry: self.entry.clone(), ticket, previous: None, suspect: None };
         let (key, token) = (self.key.clone(), self.token.clone());
-        let op = Op::Acquire { key, token, ttl: self.ttl, place: Some(place) };
+        let op = Op::Acquire { key, token, ttl: self.ttl, proposal: None, place: Some(place) };
         self.send(&op)?;
         Ok(op)
     }
@@ -101,8 +101,14 @@ impl Contender for Relay {
 
     fn release(&mut self) -> Result<(), Trouble> {
         let (key, token) = (self.key.clone(), self.token.clone());
-        let op =
-            Op::Release { key, token, entries: vec![self.entry.clone()], bury: false, open_ms: 0 };
+        let op = Op::Release {
+            key,
+            token,
+            entries: vec![self.entry.clone()],
+            bury: false,
+            open_ms: 0,
+            number: None,
+        };
         self.send(&op)?;
         loop {
             if let Frame::Reply(answer) = self.wire.receive()? {

@@ -141,11 +141,24 @@ impl Scripts {
             count += 1;
             let token = Token::new(u128::from(count), &HolderLabel::new("bench")?);
             let (key, ttl) = (self.key.clone(), self.ttl);
-            let acquire = Op::Acquire { key: key.clone(), token: token.clone(), ttl, place: None };
+            let acquire = Op::Acquire {
+                key: key.clone(),
+                token: token.clone(),
+                ttl,
+                proposal: None,
+                place: None,
+            };
             let Reply::Granted(_) = self.call(&acquire, 2 * count)? else {
                 return Err("the key was not free".into());
             };
-            let release = Op::Release { key, token, entries: Vec::new(), bury: false, open_ms: 0 };
+            let release = Op::Release {
+                key,
+                token,
+                entries: Vec::new(),
+                bury: false,
+                open_ms: 0,
+                number: None,
+            };
             match self.call(&release, 2 * count + 1)? {
                 Reply::Released { release: Release::Released(_), .. } => Ok(()),
                 other => Err(format!("the release was answered by {other:?}").into()),

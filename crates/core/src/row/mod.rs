@@ -1,5 +1,6 @@
 //! The meaning of each op on one key, in plain Rust.
 
+mod numbers;
 mod queue;
 
 use std::{collections::BTreeSet, time::Duration};
@@ -7,8 +8,7 @@ use std::{collections::BTreeSet, time::Duration};
 use self::queue::{Served, Wakes};
 use crate::{
     Channel, FenceFault, FencingToken, Held, Holder, Inspection, Look, LookAnswer, Next, Op, Place,
-    Release, Renewal, RenewalAnswer, Reply, Token, Ttl, TtlLeft, Wake, fence_ttl, next_number,
-    queue::MOST_SERVED,
+    Release, Renewal, RenewalAnswer, Reply, Token, Ttl, TtlLeft, Wake, queue::MOST_SERVED,
 };
 
 /// A node's two clocks, as they stand during one op.
@@ -100,16 +100,26 @@ impl Row {
         self.expire(at);
         let mut wakes = Wakes { most, present, sent: Vec::new() };
         let reply = match op {
-            Op::Acquire { token, ttl, place, .. } => {
-                self.acquire(at, token, *ttl, place.as_ref(), &mut wakes)
+            Op::Acquire { token, ttl, proposal, place, .. } => {
+                let reply = self.acquire(at, token, *ttl, *proposal, place.as_ref(), &mut wakes);
+                match proposal {
+                    Some(_) => self.voted(at, reply),
+                    None => reply,
+                }
             }
+            Op::Confirm { token, ttl, number, .. } => {
+                let answer = self.confirm(at, token, *ttl, *number);
+                Reply::Confirmed { answer, wall_us: at.wall_us }
+            }
+            Op::Clock => Reply::Clock { wall_us: at.wall_us },
             Op::Resume { token, ttl, .. } => self.resume(at, token, *ttl),
-            Op::Steal { token, ttl, .. } => self.grant(at, token, *ttl),
-            Op::Release { token, entries, bury, open_ms, .. } => {
+            Op::Steal { token, ttl, .. } => self.grant(at, token, *ttl, None),
+            Op::Release { token, entries, bury, open_ms, number, .. } => {
                 if *bury {
                     self.bury(at, token);
                 }
                 self.leave(token, entries);
+                self.agree(at, token, *number);
                 self.release(at, Some(token), *open_ms, &mut wakes)
             }
             Op::ForceRelease { .. } => self.release(at, None, 0, &mut wakes),
@@ -155,11 +165,12 @@ impl Row {
         at: NodeTime,
         token: &Token,
         ttl: Ttl,
+        proposal: Option<FencingToken>,
         place: Option<&Place>,
         wakes: &mut Wakes<'_>,
     ) -> Reply {
         if self.lock.as_ref().is_some_and(|stored| holds(stored, token)) {
-            return self.keep(at, token, ttl);
+            return self.keep(at, token, ttl, proposal);
         }
         if self.queue_is_foreign() {
             return Reply::Faulty(FenceFault::Queue);
@@ -168,7 +179,7 @@ impl Row {
             return Reply::Cancelled;
         }
         let free = self.lock.is_none();
-        if free && let Err(fault) = self.next_number(at) {
+        if free && let Err(fault) = self.next_number(at, proposal) {
             return Reply::Faulty(fault);
         }
         let queued = self.queue.is_some();
@@ -176,8 +187,8 @@ impl Row {
         let joined = waiting.map(|place| (self.join(at, token, place), place));
         let suspect = place.and_then(|place| place.suspect.as_ref());
         if free {
-            match self.serve(at, Some(token), suspect, wakes) {
-                Served::Me | Served::Nobody => return self.grant(at, token, ttl),
+            match self.serve(at, Some(token), suspect, proposal, wakes) {
+                Served::Me | Served::Nobody => return self.grant(at, token, ttl, proposal),
                 Served::More => {
                     if joined.is_some() {
                         self.keep_queue(at, 0);
@@ -197,7 +208,13 @@ impl Row {
     }
 
     /// What a token hears that holds the lock already: a confirmation, a lost reply, a return.
-    fn keep(&mut self, at: NodeTime, token: &Token, ttl: Ttl) -> Reply {
+    fn keep(
+        &mut self,
+        at: NodeTime,
+        token: &Token,
+        ttl: Ttl,
+        proposal: Option<FencingToken>,
+    ) -> Reply {
         match self.last_number() {
             Ok(Some(number)) => {
                 self.raise(at, ttl);
@@ -206,7 +223,7 @@ impl Row {
             // The counter was deleted under the holder: a new number is the only true one.
             Ok(None) => {
                 let ends = self.lock.as_ref().and_then(|stored| stored.ends_ms);
-                let reply = self.grant(at, token, ttl);
+                let reply = self.grant(at, token, ttl, proposal);
                 // The grant must not shorten what the token already had.
                 if let (Some(lock), Some(ends)) = (self.lock.as_mut(), ends) {
                     lock.ends_ms = lock.ends_ms.max(Some(ends));
@@ -221,7 +238,7 @@ impl Row {
     fn resume(&mut self, at: NodeTime, token: &Token, ttl: Ttl) -> Reply {
         match &self.lock {
             None => Reply::Free,
-            Some(stored) if holds(stored, token) => self.keep(at, token, ttl),
+            Some(stored) if holds(stored, token) => self.keep(at, token, ttl, None),
             Some(stored) => Reply::Held(held(stored, at)),
         }
     }
@@ -249,7 +266,7 @@ impl Row {
         let opens = open_ms > 0
             && self.lock.is_some()
             && self.name_stand_in(None, &Channel::nobody(), open_ms, wakes);
-        let next = if opens { Next::Open } else { self.serve(at, None, None, wakes).next() };
+        let next = if opens { Next::Open } else { self.serve(at, None, None, None, wakes).next() };
         if next != Next::Waiter {
             self.lock = None;
         }
@@ -266,52 +283,6 @@ impl Row {
             waiters,
             waiting,
         }
-    }
-
-    fn grant(&mut self, at: NodeTime, token: &Token, ttl: Ttl) -> Reply {
-        match self.next_number(at) {
-            Ok(number) => {
-                self.set(at, token.as_bytes(), ttl, number);
-                Reply::Granted(number)
-            }
-            Err(fault) => Reply::Faulty(fault),
-        }
-    }
-
-    /// Fence first, then the lock. The number is known to be sound before anything is written.
-    fn set(&mut self, at: NodeTime, token: &[u8], ttl: Ttl, number: FencingToken) {
-        self.fence = Some(Stored {
-            value: Value::Bytes(number.to_string().into_bytes()),
-            ends_ms: Some(at.ttl_ms + fence_ttl(ttl)),
-        });
-        self.lock = Some(Stored {
-            value: Value::Bytes(token.to_vec()),
-            ends_ms: Some(at.ttl_ms + ttl.as_millis()),
-        });
-    }
-
-    /// Gives the lock at least this TTL, and its number a life beyond it.
-    fn raise(&mut self, at: NodeTime, ttl: Ttl) {
-        raise(self.lock.as_mut(), at, ttl.as_millis());
-        // Half of its life is soon enough, and saves most renewals the write.
-        if 2 * left(self.fence.as_ref(), at) < fence_ttl(ttl) {
-            raise(self.fence.as_mut(), at, fence_ttl(ttl));
-        }
-    }
-
-    fn next_number(&self, at: NodeTime) -> Result<FencingToken, FenceFault> {
-        let last = self.last_number()?.map_or(0, FencingToken::get);
-        next_number(last, at.wall_us)
-    }
-
-    fn last_number(&self) -> Result<Option<FencingToken>, FenceFault> {
-        let Some(stored) = &self.fence else { return Ok(None) };
-        let Value::Bytes(bytes) = &stored.value else { return Err(FenceFault::Type) };
-        // Digits only, and few enough for a double to hold them all.
-        let digits = (1..=16).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit);
-        let text = std::str::from_utf8(bytes).ok().filter(|_| digits);
-        let number = text.and_then(|text| text.parse().ok()).and_then(FencingToken::new);
-        number.map(Some).ok_or(FenceFault::Value)
     }
 }
 

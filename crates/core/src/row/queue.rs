@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{NodeTime, Row, Stored, Value};
 use crate::{
-    Channel, Entry, Holder, Next, Place, Ticket, Token, Ttl, Waiter, Wake,
+    Channel, Entry, FencingToken, Holder, Next, Place, Ticket, Token, Ttl, Waiter, Wake,
     queue::{MOST_STAND_INS, QUEUE_EXTRA_MS, TOMBSTONE_MS, TOMBSTONES},
 };
 
@@ -142,6 +142,7 @@ impl Row {
         at: NodeTime,
         me: Option<&Token>,
         suspect: Option<&Channel>,
+        proposal: Option<FencingToken>,
         wakes: &mut Wakes<'_>,
     ) -> Served {
         for _ in 0..wakes.most {
@@ -164,7 +165,7 @@ impl Row {
             if suspect == Some(&channel) {
                 continue;
             }
-            let Ok(number) = self.next_number(at) else {
+            let Ok(number) = self.next_number(at, proposal) else {
                 self.add(score, member);
                 self.keep_queue(at, 0);
                 return Served::Nobody;

@@ -2,9 +2,9 @@
 -- very token holds it (so a waiter confirms). Else joins the queue, if the caller waits.
 --
 -- KEYS    1 lock, 2 fence, 3 queue
--- ARGV    1 request number, 2 token, 3 TTL (ms), 4 TTL of the fence key (ms); for a caller that
---         waits: 5 its entry, 6 ticket or '', 7 its entry of an earlier connection or '',
---         8 suspect channel or ''
+-- ARGV    1 request number, 2 token, 3 TTL (ms), 4 TTL of the fence key (ms), 5 proposal or '';
+--         for a caller that waits: 6 its entry, 7 ticket or '', 8 its entry of an earlier
+--         connection or '', 9 suspect channel or ''
 -- Replies {request, 'granted', number}
 --         {request, 'held', value at the lock, ms left or -1}
 --         {request, 'type', type at the lock, ms left or -1}
@@ -12,11 +12,21 @@
 --         {request, 'cancelled'} the token was given up before
 --         {request, 'more'} many dead waiters were dropped: ask again at once
 --         {request, 'fault', 'type' | 'value' | 'exhausted' | 'queue'}
+--         each, where there is a proposal, with two more: last number or '', clock (us)
 -- Atomic  because the check, the queue's turn, the number and the value with its TTL must be one
 --         step: between a check and a SET another client could take the lock, and a crash between
 --         a SET and an EXPIRE would leave it held for ever.
 local request, token, ttl, fence_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local entry, ticket, previous, suspect = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local proposal, entry, ticket, previous, suspect = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+
+-- The reply; where several nodes vote, with what the client reckons with.
+local function tell(reply)
+  if proposal == '' then return reply end
+  local last = last_number()
+  reply[#reply + 1] = last and digits(last) or ''
+  reply[#reply + 1] = clock_digits()
+  return reply
+end
 
 -- The place behind all others.
 local function last_place()
@@ -50,35 +60,35 @@ end
 
 if not is_ttl(ttl) then return redis.error_reply('ERR bad TTL') end
 local value, other = read(K)
-if value == token then return keep(request, token, ttl, fence_ttl) end
+if value == token then return tell(keep(request, token, ttl, fence_ttl, proposal)) end
 local free = not value and not other
 local queued = not free or redis.call('EXISTS', Q) == 1
 if queued then
   local tombstone = redis.pcall('ZSCORE', Q, '!' .. token)
-  if type(tombstone) == 'table' then return {request, 'fault', 'queue'} end
-  if tombstone then return {request, 'cancelled'} end
+  if type(tombstone) == 'table' then return tell({request, 'fault', 'queue'}) end
+  if tombstone then return tell({request, 'cancelled'}) end
 end
 local number, fault
 if free then
-  number, fault = next_number()
-  if fault then return {request, 'fault', fault} end
+  number, fault = next_number(proposal)
+  if fault then return tell({request, 'fault', fault}) end
 end
 local place = entry and queued and join()
 if free then
   -- Only where there is a queue: after a ZPOPMIN a server that is out of memory takes the SET.
-  local next = queued and serve(token, suspect) or 'nobody'
+  local next = queued and serve(token, suspect, proposal) or 'nobody'
   if next == 'nobody' or next == 'me' then
     set(token, ttl, fence_ttl, number)
-    return {request, 'granted', number}
+    return tell({request, 'granted', number})
   end
   if next == 'more' then
     if place then redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS) end
-    return {request, 'more'}
+    return tell({request, 'more'})
   end
   value = redis.call('GET', K)
 end
 local left = redis.call('PTTL', K)
 local form, holder = other and 'type' or 'held', other or value
-if not place then return {request, form, holder, left} end
+if not place then return tell({request, form, holder, left}) end
 redis.call('PEXPIRE', Q, math.max(left, 0) + QUEUE_EXTRA_MS)
-return {request, 'queued', form, holder, left, place, redis.call('ZRANK', Q, entry)}
+return tell({request, 'queued', form, holder, left, place, redis.call('ZRANK', Q, entry)})

@@ -27,6 +27,12 @@ local function wall_us()
   return time[1] * 1000000 + time[2]
 end
 
+-- The same as text, and exact whatever the year.
+local function clock_digits()
+  local time = redis.call('TIME')
+  return time[1] .. string.format('%06d', time[2])
+end
+
 -- An integer as text: tostring would print 1.79e+15.
 local function digits(number)
   return string.format('%.0f', number)
@@ -42,13 +48,17 @@ local function last_number()
   return number
 end
 
--- The number of the next grant, as text; nil and a fault when there can be none.
-local function next_number()
+-- The number of the next grant, as text; nil and a fault when there can be none. At least the clock
+-- or, where several nodes vote, what is proposed; of that no more than an hour ahead of the clock.
+local function next_number(proposal)
   local last, fault = last_number()
   if fault then return nil, fault end
   local number = (last or 0) + 1
-  local now = wall_us()
-  if now > number then number = now end
+  local least = wall_us()
+  if proposal and proposal ~= '' then
+    least = math.min(tonumber(proposal), least + 3600000000)
+  end
+  if least > number then number = least end
   if number > 9007199254740991 then return nil, 'exhausted' end
   return digits(number)
 end
@@ -73,7 +83,7 @@ local function raise(lock, fence, ttl, fence_ttl)
 end
 
 -- The reply to a token that holds the lock already: a confirmation, a lost reply, a return.
-local function keep(request, token, ttl, fence_ttl)
+local function keep(request, token, ttl, fence_ttl, proposal)
   local number, fault = last_number()
   if fault then return {request, 'fault', fault} end
   if number then
@@ -82,7 +92,7 @@ local function keep(request, token, ttl, fence_ttl)
   end
   -- The counter was deleted under the holder: a new number is the only true one.
   local left = redis.call('PTTL', K)
-  number, fault = next_number()
+  number, fault = next_number(proposal)
   if fault then return {request, 'fault', fault} end
   set(token, ttl, fence_ttl, number)
   if left > tonumber(ttl) then redis.call('PEXPIRE', K, left) end

@@ -8,7 +8,7 @@ mod reply;
 
 pub use reply::{Answer, Misread, read};
 
-use crate::{Inspection, LockKey, Look, Op, Place, Token, Ttl, fence_ttl};
+use crate::{FencingToken, Inspection, LockKey, Look, Op, Place, Token, Ttl, fence_ttl};
 
 /// A script that servers run.
 #[derive(Debug)]
@@ -39,21 +39,33 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "7e73c835a2b0606a43d9a2a199464237ea756014", "queue.lua");
-static RESUME: Script = script!("resume", "cae0ef230a35c153a308a817a729d753269f8d63");
-static STEAL: Script = script!("steal", "3ee831ccad8a1c1b508babaa1cea14c7888aa8e9");
+    script!("acquire", "e421b14e5c6d57487dde6d26b058c8cb13217535", "queue.lua");
+static RESUME: Script = script!("resume", "89f4b60d4e08488ebf68d9aed7872a302ab48bdf");
+static STEAL: Script = script!("steal", "9551a27ad2e681da53d8aa8e85bd21fe4432e3aa");
 static RELEASE: Script =
-    script!("release", "ad50aa39e1b060a338e11bc5d795ec7cad040cae", "queue.lua");
+    script!("release", "e62711e578e27c9ebefcacd9f7570cc9e657e9e1", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "321ea58f889bea6f46d49275691dbad70ebd8e76", "queue.lua");
+    script!("force_release", "f7a93c925d281777926a59ff3ca6fde9496dad38", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "01773a0d994c1526319dec0efc1c0dda94471e7e", "queue.lua");
-static RENEW: Script = script!("renew", "6fc50e9eafaa28a243375890e2ddddcba125a068");
-static LOOK: Script = script!("look", "2ed6e4cf2d68d24b4440262d4024104a24e7180e", "queue.lua");
+    script!("inspect", "37814c34e55a9a964e6db122cab63658a27849ed", "queue.lua");
+static CONFIRM: Script = script!("confirm", "b10a1921f2305ce00549e7139a2a9eeef94e6378");
+static CLOCK: Script = script!("clock", "5010bdfe53994026f28e08af9c57c1ceeef99926");
+static RENEW: Script = script!("renew", "5cab42aa95d715b243c35fd8d29bdf6e0ec1321d");
+static LOOK: Script = script!("look", "39caac4cbf261fe43b2bc2ed39f89b6d8c86a09a", "queue.lua");
 
 /// Every script, for tests and for those who audit them.
-pub static ALL: [&Script; 8] =
-    [&ACQUIRE, &RENEW, &RELEASE, &RESUME, &STEAL, &FORCE_RELEASE, &INSPECT, &LOOK];
+pub static ALL: [&Script; 10] = [
+    &ACQUIRE,
+    &CONFIRM,
+    &RENEW,
+    &RELEASE,
+    &RESUME,
+    &STEAL,
+    &FORCE_RELEASE,
+    &INSPECT,
+    &LOOK,
+    &CLOCK,
+];
 
 /// A script with its keys and arguments: what is sent for one op.
 #[derive(Debug)]
@@ -77,20 +89,28 @@ impl Call {
             args: vec![number(request)],
         };
         match op {
-            Op::Acquire { key, token, ttl, place } => {
+            Op::Acquire { key, token, ttl, proposal, place } => {
                 call.keys_of(key);
                 call.lease(token, *ttl);
+                call.args.push(proposal.map(|p| number(p.get())).unwrap_or_default());
                 call.args.extend(place.iter().flat_map(|place| place_of(place, token)));
             }
             Op::Resume { key, token, ttl } | Op::Steal { key, token, ttl } => {
                 call.keys_of(key);
                 call.lease(token, *ttl);
             }
-            Op::Release { key, token, entries, bury, open_ms } => {
+            Op::Confirm { key, token, ttl, number: least } => {
+                call.keys_of(key);
+                call.args.push(token.as_bytes().to_vec());
+                call.args.push(number(least.get()));
+                call.args.push(number(fence_ttl(*ttl)));
+            }
+            Op::Release { key, token, entries, bury, open_ms, number: least } => {
                 call.keys_of(key);
                 call.args.push(token.as_bytes().to_vec());
                 call.args.push(number(u64::from(*bury)));
                 call.args.push(number(*open_ms));
+                call.args.push(number(least.map_or(0, FencingToken::get)));
                 call.args.extend(entries.iter().map(|entry| entry.member(token)));
             }
             Op::ForceRelease { key } => call.keys_of(key),
@@ -98,6 +118,7 @@ impl Call {
                 call.keys_of(key);
                 call.args.push(Inspection::MOST_WAITERS.to_string().into_bytes());
             }
+            Op::Clock => {}
             Op::Renew(leases) => {
                 for lease in leases {
                     call.keys.extend([lease.key.as_bytes().to_vec(), lease.key.fence()]);
@@ -128,6 +149,8 @@ impl Call {
 fn script_of(op: &Op) -> &'static Script {
     match op {
         Op::Acquire { .. } => &ACQUIRE,
+        Op::Confirm { .. } => &CONFIRM,
+        Op::Clock => &CLOCK,
         Op::Renew(_) => &RENEW,
         Op::Release { .. } => &RELEASE,
         Op::Resume { .. } => &RESUME,
@@ -169,9 +192,9 @@ mod tests {
         let key = LockKey::new("k").unwrap();
         let token: Token = format!("{}@h", "0".repeat(32)).parse().unwrap();
         let ttl = Ttl::new(std::time::Duration::from_secs(1)).unwrap();
-        let call = Call::new(&Op::Acquire { key, token, ttl, place: None }, 7);
+        let call = Call::new(&Op::Acquire { key, token, ttl, proposal: None, place: None }, 7);
         assert_eq!(call.keys, [&b"k"[..], b"{k}:tenure.fence", b"{k}:tenure.queue"]);
         let args: Vec<_> = call.args.iter().map(|a| String::from_utf8_lossy(a)).collect();
-        assert_eq!(args, ["7", &format!("{}@h", "0".repeat(32)), "1000", "86401000"]);
+        assert_eq!(args, ["7", &format!("{}@h", "0".repeat(32)), "1000", "86401000", ""]);
     }
 }

@@ -59,7 +59,7 @@ end
 -- 'nobody', 'me', 'waiter', or 'more' when many dead ones were dropped and there are more. Each
 -- dead entry is dropped at first sight, and costs once: its client brings it back. ZPOPMIN comes
 -- before SET, so a server that is out of memory still hands locks on.
-local function serve(me, suspect)
+local function serve(me, suspect, proposal)
   local number, fault
   for _ = 1, MOST_SERVED do
     local head = redis.pcall('ZPOPMIN', Q) -- pcall: another's value there must not stop a release
@@ -75,7 +75,7 @@ local function serve(me, suspect)
       local token, channel, claim = parse(member)
       if token and token == me then return 'me' end
       if token and channel ~= suspect then
-        if not number then number, fault = next_number() end
+        if not number then number, fault = next_number(proposal) end
         if fault then
           put_back(head)
           return 'nobody'

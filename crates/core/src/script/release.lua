@@ -3,7 +3,8 @@
 --
 -- KEYS    1 lock, 2 fence, 3 queue
 -- ARGV    1 request number, 2 token, 3 '1' to leave a tombstone else '0', 4 how long to leave the
---         lock free first (ms) or '0', 5... the token's entries
+--         lock free first (ms) or '0', 5 number of the lease where several nodes vote or '0',
+--         6... the token's entries
 -- Replies {request, 'released', token, 'nobody' | 'waiter' | 'open' | 'more'}
 --         {request, 'free', 'nobody' | 'waiter' | 'more'}
 --         {request, 'held', value at the lock}
@@ -24,7 +25,7 @@ if ARGV[3] == '1' then
     redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)
   end
 end
-if ARGV[5] then redis.pcall('ZREM', Q, unpack(ARGV, 5)) end
+if ARGV[6] then redis.pcall('ZREM', Q, unpack(ARGV, 6)) end
 if value ~= token then
   local refusal = not_primary(Q)
   if refusal then return refusal end
@@ -33,6 +34,14 @@ if value ~= token then
   if type(buried) == 'table' and string.sub(buried.err, 1, 9) ~= 'WRONGTYPE' then return buried end
   if other then return {request, 'type', other} end
   if value then return {request, 'held', value} end
+elseif ARGV[5] ~= '0' then
+  -- So that all nodes give the same number next. pcall, as above.
+  local last, fault = last_number()
+  if not fault and (not last or last < tonumber(ARGV[5])) then
+    local left = redis.pcall('PTTL', F)
+    left = type(left) == 'number' and left or 0
+    redis.pcall('SET', F, ARGV[5], 'PX', math.max(left, 86400000))
+  end
 end
 local next
 if value and ARGV[4] ~= '0' and name_stand_in(nil, '-', ARGV[4]) then

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    FenceFault, FencingToken, Held, Holder, Inspection, LookAnswer, Next, Op, Release,
-    RenewalAnswer, Reply, Ticket, TtlLeft, Waiter,
+    Confirmation, FenceFault, FencingToken, Held, Holder, Inspection, LookAnswer, Next, Op,
+    Release, RenewalAnswer, Reply, Ticket, TtlLeft, Waiter,
 };
 
 /// A server's reply, free of any protocol library's types.
@@ -51,7 +51,10 @@ pub fn read(op: &Op, request: u64, answer: Answer) -> Result<Reply, Misread> {
         return Err(Misread::WrongRequest { request });
     }
     let reply = match op {
+        Op::Acquire { proposal: Some(_), .. } => fields.voted(),
         Op::Acquire { .. } | Op::Resume { .. } | Op::Steal { .. } => fields.grant(),
+        Op::Confirm { .. } => fields.confirmed(),
+        Op::Clock => fields.digits().map(|wall_us| Reply::Clock { wall_us }),
         Op::Release { .. } | Op::ForceRelease { .. } => fields.release(),
         Op::Inspect { .. } => fields.inspection().map(Reply::Inspected),
         Op::Renew(leases) => fields.each(leases.len(), Fields::renewal).map(Reply::Renewed),
@@ -87,15 +90,36 @@ impl Fields {
             "cancelled" => Some(Reply::Cancelled),
             "more" => Some(Reply::More),
             "granted" => Some(Reply::Granted(self.number()?)),
-            "fault" => Some(Reply::Faulty(match self.text()?.as_str() {
-                "type" => FenceFault::Type,
-                "value" => FenceFault::Value,
-                "exhausted" => FenceFault::Exhausted,
-                "queue" => FenceFault::Queue,
-                _ => return None,
-            })),
+            "fault" => self.fault().map(Reply::Faulty),
             form => self.held(form).map(Reply::Held),
         }
+    }
+
+    fn fault(&mut self) -> Option<FenceFault> {
+        match self.text()?.as_str() {
+            "type" => Some(FenceFault::Type),
+            "value" => Some(FenceFault::Value),
+            "exhausted" => Some(FenceFault::Exhausted),
+            "queue" => Some(FenceFault::Queue),
+            _ => None,
+        }
+    }
+
+    fn voted(&mut self) -> Option<Reply> {
+        let reply = Box::new(self.grant()?);
+        let last_number = self.number_or_none()?;
+        Some(Reply::Voted { reply, last_number, wall_us: self.digits()? })
+    }
+
+    fn confirmed(&mut self) -> Option<Reply> {
+        let wall_us = self.digits()?;
+        let answer = match self.text()?.as_str() {
+            "ours" => Confirmation::Ours(self.number()?),
+            "gone" => Confirmation::Gone,
+            "fault" => Confirmation::Faulty(self.fault()?),
+            form => Confirmation::Other(self.held(form)?),
+        };
+        Some(Reply::Confirmed { answer, wall_us })
     }
 
     fn release(&mut self) -> Option<Reply> {
@@ -119,10 +143,7 @@ impl Fields {
     }
 
     fn inspection(&mut self) -> Option<Inspection> {
-        let last_number = match self.text()?.as_str() {
-            "" => None,
-            digits => Some(FencingToken::new(digits.parse().ok()?)?),
-        };
+        let last_number = self.number_or_none()?;
         let waiting = self.count()?;
         let Answer::Array(entries) = self.0.next()? else { return None };
         let waiters = entries.chunks(2).map(waiter).collect::<Option<_>>()?;
@@ -195,7 +216,18 @@ impl Fields {
     }
 
     fn number(&mut self) -> Option<FencingToken> {
-        FencingToken::new(self.text()?.parse().ok()?)
+        FencingToken::new(self.digits()?)
+    }
+
+    fn number_or_none(&mut self) -> Option<Option<FencingToken>> {
+        match self.text()?.as_str() {
+            "" => Some(None),
+            digits => FencingToken::new(digits.parse().ok()?).map(Some),
+        }
+    }
+
+    fn digits(&mut self) -> Option<u64> {
+        self.text()?.parse().ok()
     }
 }
 

@@ -20,6 +20,10 @@ pub(crate) struct Before {
 impl Before {
     /// Whoever was passed over.
     pub(crate) fn passed_over(&self, op: &Op, reply: &Reply, wakes: &[Wake]) -> Option<String> {
+        let reply = match reply {
+            Reply::Voted { reply, .. } => reply,
+            reply => reply,
+        };
         let (me, suspect) = match op {
             Op::Acquire { token, place, .. } => {
                 let suspect = place.as_ref().and_then(|place| place.suspect.as_ref());

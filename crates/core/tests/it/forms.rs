@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tenure_core::{
-    FenceFault, Held, Holder, Inspection, LookAnswer, Next, Op, Release, RenewalAnswer, Reply,
-    TtlLeft, Wake,
+    Confirmation, FenceFault, Held, Holder, Inspection, LookAnswer, Next, Op, Release,
+    RenewalAnswer, Reply, TtlLeft, Wake,
 };
 use tenure_testkit::ServerKind;
 
@@ -22,6 +22,18 @@ impl Forms {
             });
         }
         match reply {
+            Reply::Voted { reply, last_number, .. } => {
+                self.add(if last_number.is_some() { "voted" } else { "voted: no number" });
+                self.count(op, reply, &[]);
+            }
+            Reply::Confirmed { answer, .. } => self.add(match answer {
+                Confirmation::Ours(_) => "confirmed",
+                Confirmation::Gone => "not confirmed: gone",
+                Confirmation::Other(_) => "not confirmed: another's",
+                // Rare here: the tables have it.
+                Confirmation::Faulty(_) => "not confirmed: fault",
+            }),
+            Reply::Clock { .. } => self.add("clock"),
             Reply::Granted(_) => self.add("granted"),
             Reply::Held(held) => self.held(held),
             Reply::Queued { held, position, .. } => {
@@ -105,9 +117,15 @@ impl Forms {
 }
 
 /// All that a server says in these sequences.
-const FORMS: [&str; 35] = [
+const FORMS: [&str; 41] = [
     "woken: granted",
     "woken: stands in",
+    "voted",
+    "voted: no number",
+    "confirmed",
+    "not confirmed: gone",
+    "not confirmed: another's",
+    "clock",
     "granted",
     "held",
     "held by a type",

@@ -37,7 +37,9 @@ impl Model {
         let open: BTreeSet<_> = self.open.iter().map(|index| channels[*index].clone()).collect();
         let present = |channel: &Channel| open.contains(channel);
         let (reply, wakes) = match op {
+            Op::Clock => (Reply::Clock { wall_us: at.wall_us }, Vec::new()),
             Op::Acquire { key, .. }
+            | Op::Confirm { key, .. }
             | Op::Resume { key, .. }
             | Op::Steal { key, .. }
             | Op::Release { key, .. }

@@ -194,7 +194,7 @@ impl<'a> Quest<'a> {
         while let Some(node) = attempt.poll_ask() {
             let vote = match self.ask(waiting, limit).await {
                 Ok(Reply::Granted(number)) => Vote::Granted(number),
-                Ok(Reply::Held(held)) => Vote::Refused(held),
+                Ok(Reply::Held(held)) => Vote::Refused { held, last_number: None },
                 Ok(Reply::Queued { held, ticket, position }) => {
                     return Tried::Queued { held, ticket, position };
                 }
@@ -223,7 +223,7 @@ impl<'a> Quest<'a> {
         let tried = match attempt.outcome() {
             Some(Outcome::Acquired(number)) => Tried::Acquired(number, self.sent),
             Some(Outcome::Held(held)) => Tried::Held(held),
-            Some(Outcome::TooLate | Outcome::Unknown) | None => {
+            Some(Outcome::TooLate | Outcome::Unknown { .. }) | None => {
                 Tried::Untold(trouble.unwrap_or_else(late))
             }
         };
@@ -244,7 +244,7 @@ impl<'a> Quest<'a> {
             How::Resume(_) => node.call(Op::Resume { key, token, ttl }, limit),
             How::Steal => node.call(Op::Steal { key, token, ttl }, limit),
             How::Try => {
-                let op = Op::Acquire { key, token, ttl, place: None };
+                let op = Op::Acquire { key, token, ttl, proposal: None, place: None };
                 if *wait == Wait::No {
                     return node.call(op, limit);
                 }

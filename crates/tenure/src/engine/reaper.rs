@@ -208,7 +208,7 @@ impl State {
     ) -> impl Future<Output = Result<Answered, NodeError>> + use<> {
         let Standing { entries, ambiguous } = unwanted.standing.clone();
         let (key, token) = (unwanted.key.clone(), unwanted.token.clone());
-        let op = Op::Release { key, token, entries, bury: ambiguous, open_ms };
+        let op = Op::Release { key, token, entries, bury: ambiguous, open_ms, number: None };
         let answer = self.node.call(op, command_limit(Duration::MAX));
         let out_of_step = NodeError::new(self.node.name(), NodeErrorKind::Protocol);
         async move {

@@ -225,8 +225,9 @@ impl Lock {
     pub async fn release(&self, token: &Token) -> Result<(), ReleaseError> {
         let key = self.settings.key().map_err(ReleaseError::Config)?;
         let (token, entries) = (token.clone(), Vec::new());
-        let reply =
-            self.ask_node(Op::Release { key, token, entries, bury: false, open_ms: 0 }).await;
+        let reply = self
+            .ask_node(Op::Release { key, token, entries, bury: false, open_ms: 0, number: None })
+            .await;
         let reason = match reply {
             Ok(Reply::Released { release: Release::Released(_), .. }) => return Ok(()),
             Ok(Reply::Released { release: Release::Other(holder), .. }) => {

@@ -31,8 +31,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant("2^53 is told as a number", &["inspect"], "or number > 9007199254740991", OVER_IS_ONE),
     // The next number.
     Mutant("the last number is granted again", GRANTING, "(last or 0) + 1", "(last or 0)"),
-    Mutant("numbers start at 0", GRANTING, "if now > number then", "if false then"),
-    Mutant("numbers follow the clock back", GRANTING, "if now > number then", "if true then"),
+    Mutant("numbers start at 0", GRANTING, "if least > number then", "if false then"),
+    Mutant("numbers follow the clock back", GRANTING, "if least > number then", "if true then"),
     Mutant("numbers follow whole seconds", GRANTING, " + time[2]", ""),
     Mutant(
         "numbers end before the last",
@@ -62,9 +62,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "the queue is joined before the fence is looked at",
         &["acquire"],
-        "  if fault then return {request, 'fault', fault} end\nend\nlocal place",
-        "  if fault then if entry and queued then join() end return {request, 'fault', fault} end\n\
-         end\nlocal place",
+        "  if fault then return tell({request, 'fault', fault}) end\nend\nlocal place",
+        "  if fault then if entry and queued then join() end \
+         return tell({request, 'fault', fault}) end\nend\nlocal place",
     ),
     Mutant("a lock without an end", GRANTING, "K, token, 'PX', ttl)", "K, token)"),
     Mutant("a fence without an end", GRANTING, "F, number, 'PX', fence_ttl)", "F, number)"),

@@ -3,6 +3,7 @@
 mod bodies;
 mod library;
 mod looking;
+mod numbers;
 mod places;
 mod serving;
 
@@ -61,7 +62,8 @@ fn every_script_has_mutants() {
 
 fn mutants() -> impl Iterator<Item = &'static Mutant> {
     let libraries = library::MUTANTS.iter().chain(serving::MUTANTS);
-    libraries.chain(bodies::MUTANTS).chain(places::MUTANTS).chain(looking::MUTANTS)
+    let bodies = bodies::MUTANTS.iter().chain(places::MUTANTS).chain(looking::MUTANTS);
+    libraries.chain(numbers::MUTANTS).chain(bodies)
 }
 
 /// Other sequences than those of the property itself, and as many as it tries on all kinds.

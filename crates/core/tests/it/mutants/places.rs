@@ -7,13 +7,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "a token that was cancelled is served",
         ACQUIRE,
-        "if tombstone then return {request, 'cancelled'} end",
+        "if tombstone then return tell({request, 'cancelled'}) end",
         "",
     ),
     Mutant(
         "what is no queue is joined",
         ACQUIRE,
-        "if type(tombstone) == 'table' then return {request, 'fault', 'queue'} end",
+        "if type(tombstone) == 'table' then return tell({request, 'fault', 'queue'}) end",
         "if type(tombstone) == 'table' then tombstone = false end",
     ),
     Mutant(
@@ -25,14 +25,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "a try overtakes those who wait",
         ACQUIRE,
-        "queued and serve(token, suspect)",
-        "queued and entry and serve(token, suspect)",
+        "queued and serve(token, suspect, proposal)",
+        "queued and entry and serve(token, suspect, proposal)",
     ),
     Mutant(
         "a waiter overtakes those who wait",
         ACQUIRE,
-        "queued and serve(token, suspect)",
-        "queued and not entry and serve(token, suspect)",
+        "queued and serve(token, suspect, proposal)",
+        "queued and not entry and serve(token, suspect, proposal)",
     ),
     Mutant(
         "a waiter stops at many dead ones as if nobody lived",
@@ -148,15 +148,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "who leaves stays",
         RELEASE,
-        "if ARGV[5] then redis.pcall('ZREM', Q, unpack(ARGV, 5)) end",
+        "if ARGV[6] then redis.pcall('ZREM', Q, unpack(ARGV, 6)) end",
         "",
     ),
-    Mutant("who leaves, leaves by one entry", RELEASE, "unpack(ARGV, 5)", "ARGV[5]"),
+    Mutant("who leaves, leaves by one entry", RELEASE, "unpack(ARGV, 6)", "ARGV[6]"),
     Mutant(
         "who leaves a free lock stays",
         RELEASE,
-        "if ARGV[5] then redis.pcall('ZREM'",
-        "if ARGV[5] and value then redis.pcall('ZREM'",
+        "if ARGV[6] then redis.pcall('ZREM'",
+        "if ARGV[6] and value then redis.pcall('ZREM'",
     ),
     Mutant("what is no queue cannot be left", RELEASE, "redis.pcall('ZREM'", "redis.call('ZREM'"),
     Mutant(

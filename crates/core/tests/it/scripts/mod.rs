@@ -4,6 +4,7 @@
 mod acquire;
 mod fence;
 mod queue;
+mod quorum;
 mod refusals;
 mod release;
 mod renew;
@@ -83,7 +84,7 @@ fn ttl(ms: u64) -> Ttl {
 }
 
 fn acquire(ms: u64) -> Op {
-    Op::Acquire { key: lock(), token: ours(), ttl: ttl(ms), place: None }
+    Op::Acquire { key: lock(), token: ours(), ttl: ttl(ms), proposal: None, place: None }
 }
 
 fn resume(ms: u64) -> Op {
@@ -99,7 +100,14 @@ fn renew(ms: u64) -> Op {
 }
 
 fn release() -> Op {
-    Op::Release { key: lock(), token: ours(), entries: Vec::new(), bury: false, open_ms: 0 }
+    Op::Release {
+        key: lock(),
+        token: ours(),
+        entries: Vec::new(),
+        bury: false,
+        open_ms: 0,
+        number: None,
+    }
 }
 
 fn force_release() -> Op {

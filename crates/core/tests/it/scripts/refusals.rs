@@ -97,6 +97,9 @@ fn a_user_who_lacks_a_command_is_told_so_and_leaves_nothing() {
             ("del", &held, force_release()),
             ("get", &held, release()),
             ("get", &held, inspect()),
+            ("get", &held, confirm()),
+            ("set", &held, confirm()),
+            ("time", &held, confirm()),
         ] {
             node.reset();
             put(&mut node, before);
@@ -153,6 +156,7 @@ fn a_primary_without_its_replicas_grants_nothing() {
             (held.clone(), acquire(1_000)),
             (held.clone(), resume(1_000)),
             (held.clone(), steal(1_000)),
+            (held.clone(), confirm()),
             (held.clone(), renew(1_000)),
             (held.clone(), release()),
             (held.clone(), force_release()),
@@ -179,6 +183,7 @@ fn a_replica_answers_nothing_that_may_be_out_of_date() {
             acquire(1_000),
             resume(1_000),
             steal(1_000),
+            confirm(),
             renew(1_000),
             release(),
             force_release(),
@@ -198,9 +203,14 @@ fn a_demoted_primary_confirms_no_lease() {
         let mut node = Node::start(kind);
         put(&mut node, &[token(&ours(), 1_000), fence(7, 90_000_000)]);
         assert!(node.cmd(&["REPLICAOF", "127.0.0.1", "1"]).is_ok());
-        for op in [acquire(1_000), resume(1_000), renew(1_000)] {
+        for op in [acquire(1_000), resume(1_000), confirm(), renew(1_000)] {
             let words = node.ask(&op).unwrap_err();
             assert!(words.contains("READONLY"), "{kind}: {op:?}: {words}");
         }
     }
+}
+
+/// Asks for more than the last number of the tables here.
+fn confirm() -> Op {
+    Op::Confirm { key: lock(), token: ours(), ttl: ttl(1_000), number: number(9) }
 }

@@ -72,7 +72,13 @@ fn a_full_batch_is_renewed_each_by_its_own() {
                 1 => theirs(),
                 _ => continue,
             };
-            let op = Op::Acquire { key: name(i), token: holder, ttl: ttl(100), place: None };
+            let op = Op::Acquire {
+                key: name(i),
+                token: holder,
+                ttl: ttl(100),
+                proposal: None,
+                place: None,
+            };
             assert_eq!(node.ask(&op), Ok(granted(NOW)), "{kind}");
         }
         for i in 0..256 {

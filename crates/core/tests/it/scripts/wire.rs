@@ -70,8 +70,13 @@ fn keys_and_tokens_of_any_bytes_make_the_round_trip() {
             let key = LockKey::new(key).unwrap();
             for label in labels {
                 let holder = Token::new(u128::MAX - i, &HolderLabel::new(label).unwrap());
-                let acquire =
-                    |token, ms| Op::Acquire { key: key.clone(), token, ttl: ttl(ms), place: None };
+                let acquire = |token, ms| Op::Acquire {
+                    key: key.clone(),
+                    token,
+                    ttl: ttl(ms),
+                    proposal: None,
+                    place: None,
+                };
                 let taken = acquire(holder.clone(), 1_000);
                 assert!(matches!(node.ask(&taken), Ok(Reply::Granted(_))), "{kind}: {key}");
                 assert_eq!(
@@ -89,6 +94,7 @@ fn keys_and_tokens_of_any_bytes_make_the_round_trip() {
                     entries: Vec::new(),
                     bury: false,
                     open_ms: 0,
+                    number: None,
                 };
                 assert_eq!(node.ask(&release), Ok(told), "{kind}");
             }

@@ -6,11 +6,13 @@ mod write;
 use std::time::Duration;
 
 use proptest::collection::vec;
+use proptest::option::weighted;
 use proptest::prelude::{Just, Strategy, prop_oneof};
 use proptest::sample::select;
-use tenure_core::{HolderLabel, LockKey, Op, Renewal, Token, Ttl};
+use tenure_core::{FencingToken, HolderLabel, LockKey, Op, Renewal, Token, Ttl};
 
 pub(crate) use self::write::{Scored, Write};
+use crate::node::START_US;
 
 /// One thing that happens.
 #[derive(Clone, Debug)]
@@ -95,6 +97,7 @@ pub(crate) fn sequences() -> impl Strategy<Value = Vec<Step>> {
     // Boxed: a tree of values has room for all of them, and a test has little stack.
     let step = prop_oneof![
         16 => op().prop_map(Step::Ask).boxed(),
+        4 => confirm().prop_map(Step::Ask).boxed(),
         8 => queue::op().boxed(),
         5 => clock().prop_map(Step::Clock).boxed(),
         5 => write::foreign().boxed(),
@@ -105,11 +108,9 @@ pub(crate) fn sequences() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let acquire = (lock(), token(), ttl()).prop_map(|(key, token, ttl)| Op::Acquire {
-        key,
-        token,
-        ttl,
-        place: None,
+    let proposal = weighted(0.4, number());
+    let acquire = (lock(), token(), ttl(), proposal).prop_map(|(key, token, ttl, proposal)| {
+        Op::Acquire { key, token, ttl, proposal, place: None }
     });
     prop_oneof![
         4 => acquire,
@@ -121,6 +122,19 @@ fn op() -> impl Strategy<Value = Op> {
         1 => lock().prop_map(|key| Op::Inspect { key }),
         1 => queue::look(),
     ]
+}
+
+fn confirm() -> impl Strategy<Value = Op> {
+    // One lock and one token oftener: a fault is met only under a lock that is held.
+    let (key, by) = (locks().remove(0), tokens().remove(0));
+    let whose = prop_oneof![(lock(), token()), Just((key, by))];
+    let confirm = (whose, ttl(), number()).prop_map(|((key, token), ttl, number)| Op::Confirm {
+        key,
+        token,
+        ttl,
+        number,
+    });
+    prop_oneof![9 => confirm, 1 => Just(Op::Clock)]
 }
 
 fn renewal() -> impl Strategy<Value = Renewal> {
@@ -151,6 +165,19 @@ fn ttl() -> impl Strategy<Value = Ttl> + Clone {
         4 => select(vec![10, 1_000, 29_999, 30_001, 60_000, DAY_MS, 3 * DAY_MS + 1, longest]),
     ];
     ms.prop_map(|ms| Ttl::new(Duration::from_millis(ms)).unwrap())
+}
+
+/// Numbers around the clock at the beginning, at both ends, and at the most that may be proposed.
+fn number() -> impl Strategy<Value = FencingToken> + Clone {
+    const HOUR_US: u64 = 3_600_000_000;
+    let last = FencingToken::MAX.get();
+    let number = prop_oneof![
+        4 => START_US - 1..START_US + 3,
+        2 => START_US..START_US + 40_000_000,
+        1 => START_US + HOUR_US - 1..START_US + HOUR_US + 2,
+        1 => select(vec![0, 1, START_US + 2 * HOUR_US, last - 1, last]),
+    ];
+    number.prop_map(|number| FencingToken::new(number).unwrap())
 }
 
 fn clock() -> impl Strategy<Value = Move> {

@@ -9,7 +9,8 @@ use proptest::sample::select;
 use tenure_core::{Channel, Entry, LockKey, Look, Op, Place, Ticket, Token, Ttl};
 
 use super::{
-    Listen, Move, Part, Scored, Step, TOMBSTONE_MS, TOMBSTONES, Write, locks, tokens, ttl, write,
+    Listen, Move, Part, Scored, Step, TOMBSTONE_MS, TOMBSTONES, Write, locks, number, tokens, ttl,
+    write,
 };
 use crate::listeners::{LINES, channels};
 use crate::node::START_US;
@@ -40,7 +41,13 @@ pub(super) fn op() -> impl Strategy<Value = Step> {
         10 => join().boxed(),
         4 => release().boxed(),
         2 => hold.clone().prop_map(|(key, token, ttl)| Op::Steal { key, token, ttl }),
-        3 => hold.prop_map(|(key, token, ttl)| Op::Acquire { key, token, ttl, place: None }),
+        3 => hold.prop_map(|(key, token, ttl)| Op::Acquire {
+            key,
+            token,
+            ttl,
+            proposal: None,
+            place: None,
+        }),
         1 => lock().prop_map(|key| Op::ForceRelease { key }),
         1 => lock().prop_map(|key| Op::Inspect { key }),
         1 => look().boxed(),
@@ -63,12 +70,15 @@ fn token() -> impl Strategy<Value = Token> + Clone {
 }
 
 fn join() -> impl Strategy<Value = Op> {
-    (lock(), token(), ttl(), place()).prop_map(|(key, token, ttl, place)| Op::Acquire {
-        key,
-        token,
-        ttl,
-        place: Some(place),
-    })
+    (lock(), token(), ttl(), weighted(0.1, number()), place()).prop_map(
+        |(key, token, ttl, proposal, place)| Op::Acquire {
+            key,
+            token,
+            ttl,
+            proposal,
+            place: Some(place),
+        },
+    )
 }
 
 /// A look for a few waiters, the same one among them twice now and then.
@@ -82,13 +92,20 @@ pub(super) fn look() -> impl Strategy<Value = Op> {
 pub(super) fn release() -> impl Strategy<Value = Op> {
     let bury = prop_oneof![4 => Just(false), 1 => Just(true)];
     let open_ms = prop_oneof![4 => Just(0), 1 => Just(300)];
-    (lock(), token(), vec(entry(), 0..=3), bury, open_ms).prop_map(
-        |(key, token, entries, bury, open_ms)| Op::Release { key, token, entries, bury, open_ms },
+    (lock(), token(), vec(entry(), 0..=3), bury, open_ms, weighted(0.3, number())).prop_map(
+        |(key, token, entries, bury, open_ms, number)| Op::Release {
+            key,
+            token,
+            entries,
+            bury,
+            open_ms,
+            number,
+        },
     )
 }
 
 fn place() -> impl Strategy<Value = Place> {
-    (entry(), weighted(0.3, ticket()), weighted(0.4, entry()), weighted(0.2, channel())).prop_map(
+    (entry(), weighted(0.3, ticket()), weighted(0.5, entry()), weighted(0.2, channel())).prop_map(
         |(entry, ticket, previous, suspect)| Place {
             entry,
             ticket: ticket.and_then(Ticket::new),
@@ -110,7 +127,7 @@ fn entry() -> impl Strategy<Value = Entry> {
 
 /// Some channel: of those at first the first four are listened to.
 fn channel() -> impl Strategy<Value = Channel> {
-    prop_oneof![1 => Just(channels().remove(0)), 3 => select(channels())]
+    prop_oneof![2 => Just(channels().remove(0)), 3 => select(channels())]
 }
 
 /// Tickets as they come when the clock stands, and some that only others would write.

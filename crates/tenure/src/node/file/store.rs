@@ -199,7 +199,9 @@ impl Opened {
                 }
                 (Reply::Looked(answers), Vec::new())
             }
+            Op::Clock => (Reply::Clock { wall_us: at.wall_us }, Vec::new()),
             Op::Acquire { key, .. }
+            | Op::Confirm { key, .. }
             | Op::Resume { key, .. }
             | Op::Steal { key, .. }
             | Op::Release { key, .. }

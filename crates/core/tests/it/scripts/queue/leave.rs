@@ -6,7 +6,14 @@ use super::*;
 
 /// Alice leaves, who may stand in the queue in these ways.
 fn leave(entries: &[Entry], bury: bool) -> Op {
-    Op::Release { key: lock(), token: ours(), entries: entries.to_vec(), bury, open_ms: 0 }
+    Op::Release {
+        key: lock(),
+        token: ours(),
+        entries: entries.to_vec(),
+        bury,
+        open_ms: 0,
+        number: None,
+    }
 }
 
 #[test]

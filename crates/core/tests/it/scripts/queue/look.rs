@@ -74,7 +74,13 @@ fn what_is_wrong_at_one_lock_harms_no_other() {
         let mut expected = Vec::new();
         for i in 0..128 {
             let Look { key, token, entry } = look(i);
-            let take = |token, place| Op::Acquire { key: key.clone(), token, ttl: ttl(100), place };
+            let take = |token, place| Op::Acquire {
+                key: key.clone(),
+                token,
+                ttl: ttl(100),
+                proposal: None,
+                place,
+            };
             node.ask(&take(theirs(), None)).unwrap();
             let place = Place { entry, ticket: None, previous: None, suspect: None };
             assert!(matches!(node.ask(&take(token, Some(place))), Ok(Reply::Queued { .. })));

@@ -94,7 +94,7 @@ fn with_ticket(ticket: u64) -> Place {
 
 /// Alice asks for the lock for 10 s, and waits if need be.
 fn join(place: Place) -> Op {
-    Op::Acquire { key: lock(), token: ours(), ttl: ttl(10_000), place: Some(place) }
+    Op::Acquire { key: lock(), token: ours(), ttl: ttl(10_000), proposal: None, place: Some(place) }
 }
 
 fn queued(held: Held, ticket: u64, position: u64) -> Reply {

@@ -20,7 +20,13 @@ impl Person {
         let entry = entry(live(self.connection));
         let place = Place { entry, ticket: self.ticket, previous: None, suspect };
         let token = self.token.clone();
-        let op = Op::Acquire { key: lock(), token, ttl: ttl(10_000), place: Some(place) };
+        let op = Op::Acquire {
+            key: lock(),
+            token,
+            ttl: ttl(10_000),
+            proposal: None,
+            place: Some(place),
+        };
         let reply = node.ask(&op).unwrap();
         if let Reply::Queued { ticket, .. } = reply {
             self.ticket = Some(ticket);
@@ -30,7 +36,7 @@ impl Person {
 
     fn release(&self, node: &mut Node) -> Next {
         let (token, entries) = (self.token.clone(), vec![entry(live(self.connection))]);
-        let op = Op::Release { key: lock(), token, entries, bury: false, open_ms: 0 };
+        let op = Op::Release { key: lock(), token, entries, bury: false, open_ms: 0, number: None };
         let Ok(Reply::Released { release: Release::Released(_), next }) = node.ask(&op) else {
             panic!("not released");
         };

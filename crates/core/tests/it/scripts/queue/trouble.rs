@@ -29,8 +29,14 @@ fn a_full_server_hands_locks_on_and_lets_nobody_join() {
         assert_eq!(node.look_at_all(&[lock()]), (keys.clone(), 2), "{kind}: nothing is left");
 
         // A tombstone must be written even so: it stands for a command that may still come.
-        let op =
-            Op::Release { key: lock(), token: ours(), entries: Vec::new(), bury: true, open_ms: 0 };
+        let op = Op::Release {
+            key: lock(),
+            token: ours(),
+            entries: Vec::new(),
+            bury: true,
+            open_ms: 0,
+            number: None,
+        };
         assert!(matches!(node.ask(&op), Ok(Reply::Released { .. })), "{kind}");
         let grave = queue(&[tombstone(&ours(), 0)], EXTRA);
         assert_eq!(node.look_at_all(&[lock()]).0[2], grave, "{kind}");
@@ -72,8 +78,14 @@ fn a_user_who_lacks_a_command_of_the_queue_releases_all_the_same() {
 /// Whoever is told of a release will not ask again; so it is told only of one that is complete.
 #[test]
 fn no_release_is_told_where_its_tombstone_is_refused() {
-    let bury =
-        Op::Release { key: lock(), token: ours(), entries: Vec::new(), bury: true, open_ms: 0 };
+    let bury = Op::Release {
+        key: lock(),
+        token: ours(),
+        entries: Vec::new(),
+        bury: true,
+        open_ms: 0,
+        number: None,
+    };
     let [lock_, number, waiting] = before();
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
@@ -118,6 +130,7 @@ fn what_is_no_queue_lets_nobody_in_and_everybody_out() {
             entries: vec![entry(live(0))],
             bury: true,
             open_ms: 0,
+            number: None,
         };
         let done = || released(Release::Released(alice()));
         check(&[

@@ -1,0 +1,97 @@
+//! What an attempt knows of one node.
+
+use super::Vote;
+use crate::{Confirmation, FencingToken, Held, TtlLeft};
+
+/// What an attempt knows of one node. For those who compare attempts, as models do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Standing {
+    pub(super) vote: Option<Vote>,
+    /// The node's largest last number at a moment when the lock was ours there.
+    number: Option<FencingToken>,
+    /// The lock was ours there and is not any more, or another was seen to hold it.
+    lost: bool,
+    /// Who was seen to hold it when it was to be confirmed.
+    taken: Option<Held>,
+    /// It is to be asked for a confirmation.
+    pub(super) to_confirm: bool,
+    /// Confirmations it was asked for and has not answered.
+    pub(super) unanswered: u8,
+}
+
+impl Standing {
+    /// Takes a vote. Only what was unknown can still become known.
+    pub(super) fn vote(&mut self, vote: Vote) {
+        if !matches!(self.vote, None | Some(Vote::Unknown)) {
+            return;
+        }
+        if let Vote::Granted(number) = vote {
+            self.is_ours(number);
+        }
+        self.vote = Some(vote);
+    }
+
+    /// Takes the answer to a confirmation, or that there was none.
+    pub(super) fn confirmed(&mut self, answer: Option<Confirmation>) {
+        self.unanswered = self.unanswered.saturating_sub(1);
+        match answer {
+            Some(Confirmation::Ours(number)) => self.is_ours(number),
+            // Only a key that was there can be lost: the request for it may still arrive.
+            Some(Confirmation::Gone) => self.lost |= self.number.take().is_some(),
+            Some(Confirmation::Other(held)) => {
+                (self.number, self.lost, self.taken) = (None, true, Some(held));
+            }
+            Some(Confirmation::Faulty(_)) | None => {}
+        }
+    }
+
+    /// A number grows while the lock is ours, so the largest is the last.
+    fn is_ours(&mut self, number: FencingToken) {
+        if !self.lost {
+            self.number = self.number.max(Some(number));
+        }
+    }
+
+    /// Its number, if the lock is ours there.
+    pub(super) fn number(&self) -> Option<FencingToken> {
+        self.number
+    }
+
+    /// Who holds the lock there, if it said so.
+    pub(super) fn refusal(&self) -> Option<&Held> {
+        match &self.vote {
+            Some(Vote::Refused { held, .. }) => Some(held),
+            _ => self.taken.as_ref(),
+        }
+    }
+
+    /// Its vote may still come.
+    pub(super) fn is_open(&self) -> bool {
+        self.vote.is_none() && !self.lost && self.number.is_none()
+    }
+
+    /// It may still tell that the lock is ours there, under this number at least.
+    pub(super) fn may_confirm(&self) -> bool {
+        !self.lost && self.refusal().is_none() && (self.to_confirm || self.unanswered > 0)
+    }
+
+    /// A confirmation could make it agree on this number.
+    pub(super) fn can_be_asked(&self, number: FencingToken) -> bool {
+        !self.lost && self.refusal().is_none() && self.number != Some(number)
+    }
+}
+
+/// Of the refusals, the one with whose end at most `spare` are left, so that a majority may be free.
+pub(super) fn last_to_end<'a>(
+    refusals: impl Iterator<Item = &'a Held>,
+    spare: usize,
+) -> Option<&'a Held> {
+    let mut refusals: Vec<_> = refusals.collect();
+    let end = |held: &&Held| match held.ttl_left {
+        TtlLeft::Ends(left) => (false, Some(left)),
+        TtlLeft::Never => (true, None),
+    };
+    refusals.sort_by_key(end);
+    let must_end = refusals.len().checked_sub(spare + 1)?;
+    refusals.get(must_end).copied()
+}

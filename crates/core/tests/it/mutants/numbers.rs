@@ -1,0 +1,131 @@
+//! Faults in how several nodes come to agree on a number.
+
+use super::Mutant;
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    // A proposal.
+    Mutant("proposals count for nothing", ACQUIRE, PROPOSED, "if false then"),
+    Mutant("proposals have no bound", ACQUIRE, ", least + 3600000000)", ", 2^53 - 1)"),
+    Mutant("proposals may be a little over an hour ahead", ACQUIRE, "3600000000", "3600000001"),
+    Mutant(
+        "proposals may be a little less than an hour ahead",
+        ACQUIRE,
+        "3600000000",
+        "3599999999",
+    ),
+    Mutant(
+        "proposals are at least the clock",
+        ACQUIRE,
+        "least = math.min(tonumber(proposal), least + 3600000000)",
+        "least = math.max(least, math.min(tonumber(proposal), least + 3600000000))",
+    ),
+    Mutant(
+        "a proposal is for those who come back, too, and not only without a number",
+        ACQUIRE,
+        "    raise(K, F, ttl, fence_ttl)\n",
+        "    if proposal and proposal ~= '' then number = math.max(number, tonumber(proposal)) \
+         end raise(K, F, ttl, fence_ttl)\n",
+    ),
+    Mutant(
+        "who comes back without a number is not given what it proposes",
+        ACQUIRE,
+        "keep(request, token, ttl, fence_ttl, proposal))",
+        "keep(request, token, ttl, fence_ttl))",
+    ),
+    Mutant(
+        "who takes a free lock is not given what it proposes",
+        ACQUIRE,
+        "number, fault = next_number(proposal)\n  if fault then return tell",
+        "number, fault = next_number()\n  if fault then return tell",
+    ),
+    Mutant(
+        "the last number is told as it was before",
+        ACQUIRE,
+        "reply[#reply + 1] = last and digits(last) or ''",
+        "reply[#reply + 1] = last and digits(last - 1) or ''",
+    ),
+    Mutant(
+        "the clock is told in milliseconds",
+        ACQUIRE,
+        "reply[#reply + 1] = clock_digits()",
+        "reply[#reply + 1] = digits(wall_us() / 1000)",
+    ),
+    Mutant(
+        "a waiter that is served by another's attempt is not given what that proposes",
+        ACQUIRE,
+        "local number, fault = next_number(proposal)\n  if fault then return 'nobody' end",
+        "local number, fault = next_number()\n  if fault then return 'nobody' end",
+    ),
+    // A confirmation.
+    Mutant("confirm raises under another's lock", CONFIRM, "value ~= token", "not value"),
+    Mutant(
+        "confirm raises where no lock is",
+        CONFIRM,
+        "if value ~= token then",
+        "if value and value ~= token then",
+    ),
+    Mutant("confirm raises before it looks", CONFIRM, "local value, other = read(K)", RAISED_FIRST),
+    Mutant("confirm lowers", CONFIRM, "last > tonumber(number)", "false"),
+    Mutant("confirm tells what was asked", CONFIRM, "'ours', number}", "'ours', ARGV[3]}"),
+    Mutant("confirm raises nothing", CONFIRM, CONFIRMS, ""),
+    Mutant("confirm lowers the life of the number", CONFIRM, LIFE, "fence_ttl)"),
+    Mutant(
+        "confirm does not raise the life of the number",
+        CONFIRM,
+        LIFE,
+        "math.max(redis.call('PTTL', F), 1))",
+    ),
+    Mutant(
+        "confirm raises the TTL of the lock",
+        CONFIRM,
+        "return {request, clock, 'ours'",
+        "redis.call('PEXPIRE', K, math.max(redis.call('PTTL', K), 60000)) \
+         return {request, clock, 'ours'",
+    ),
+    Mutant(
+        "confirm writes over what is no number",
+        CONFIRM,
+        "if fault then return not_primary(Q) or {request, clock, 'fault', fault} end",
+        "",
+    ),
+    // A release.
+    Mutant("release raises no number", RELEASE, "elseif ARGV[5] ~= '0' then", "elseif false then"),
+    Mutant("release lowers the number", RELEASE, "last < tonumber(ARGV[5])", "true"),
+    Mutant(
+        "release numbers only where a number is",
+        RELEASE,
+        "not fault and (not last or",
+        "not fault and (last and",
+    ),
+    Mutant("release writes over what is no number", RELEASE, "not fault and", ""),
+    Mutant(
+        "release lowers the life of the number",
+        RELEASE,
+        "'PX', math.max(left, 86400000)",
+        "'PX', 86400000",
+    ),
+    Mutant(
+        "release lets the number end early",
+        RELEASE,
+        "math.max(left, 86400000)",
+        "math.max(left, 1)",
+    ),
+    Mutant("release takes the number for an entry", RELEASE, "unpack(ARGV, 6)", "unpack(ARGV, 7)"),
+    // The clock.
+    Mutant(
+        "the clock stands",
+        &["clock"],
+        "{ARGV[1], clock_digits()}",
+        "{ARGV[1], '1760000000123456'}",
+    ),
+];
+
+const ACQUIRE: &[&str] = &["acquire"];
+const CONFIRM: &[&str] = &["confirm"];
+const RELEASE: &[&str] = &["release"];
+const PROPOSED: &str = "if proposal and proposal ~= '' then";
+const CONFIRMS: &str = "redis.call('SET', F, number, 'PX', \
+     math.max(redis.call('PTTL', F), tonumber(fence_ttl)))";
+const LIFE: &str = "math.max(redis.call('PTTL', F), tonumber(fence_ttl)))";
+const RAISED_FIRST: &str = "local l = last_number() if l and l < tonumber(ARGV[3]) then \
+     redis.call('SET', F, ARGV[3], 'KEEPTTL') end local value, other = read(K)";
