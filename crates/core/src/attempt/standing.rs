@@ -20,6 +20,12 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// Its vote, as far as there is one.
+    #[must_use]
+    pub const fn heard(&self) -> Option<&Vote> {
+        self.vote.as_ref()
+    }
+
     /// Takes a vote. Only what was unknown can still become known.
     pub(super) fn vote(&mut self, vote: Vote) {
         if !matches!(self.vote, None | Some(Vote::Unknown)) {
@@ -81,7 +87,7 @@ impl Standing {
     }
 }
 
-/// Of the refusals, the one with whose end at most `spare` are left, so that a majority may be free.
+/// Of the refusals, the one with whose end at most `spare` are left: a majority may be free then.
 pub(super) fn last_to_end<'a>(
     refusals: impl Iterator<Item = &'a Held>,
     spare: usize,
