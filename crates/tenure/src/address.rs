@@ -83,13 +83,59 @@ impl fmt::Display for Address {
     }
 }
 
+/// The addresses in a list. A comma or white space begins a new one only where a scheme follows, so
+/// that passwords and paths may have them.
+///
+/// # Errors
+///
+/// As for the first that is none; and for two that are the same, since no server has two votes.
+pub(crate) fn list(text: &str) -> Result<Vec<Address>, ConfigError> {
+    let mut addresses: Vec<Address> = Vec::new();
+    for part in split(text) {
+        let address: Address = part.parse()?;
+        let is_private = matches!(address, Address::Memory(None));
+        let name = address.to_string();
+        if !is_private && addresses.iter().any(|other| other.to_string() == name) {
+            return Err(ConfigError::Address { reason: format!("{name} is named twice") });
+        }
+        addresses.push(address);
+    }
+    Ok(addresses)
+}
+
+fn split(text: &str) -> Vec<&str> {
+    let is_gap = |c: char| c == ',' || c.is_whitespace();
+    let mut rest = text.trim_matches(is_gap);
+    let mut parts = Vec::new();
+    while let Some((at, _)) = rest
+        .char_indices()
+        .find(|(at, c)| is_gap(*c) && rest.get(at + c.len_utf8()..).is_some_and(begins_address))
+    {
+        let (part, next) = rest.split_at(at);
+        parts.push(part.trim_end_matches(is_gap));
+        rest = next.trim_start_matches(is_gap);
+    }
+    parts.push(rest);
+    parts
+}
+
+fn begins_address(text: &str) -> bool {
+    let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let of_scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    let is_local = text.strip_prefix("local:").is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with(|c: char| c == ',' || c.is_whitespace())
+    });
+    is_local
+        || of_scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.chars().all(is_of_scheme))
+}
+
 impl FromStr for Address {
     type Err = ConfigError;
 
     fn from_str(text: &str) -> Result<Self, ConfigError> {
         let bad = |reason: String| ConfigError::Address { reason };
         if text.matches("://").count() > 1 {
-            return Err(bad("several servers; this version locks on one".into()));
+            return Err(bad("more than one `://` in an address".into()));
         }
         if text == "local:" {
             return own_store();
@@ -264,6 +310,30 @@ mod tests {
     }
 
     #[test]
+    fn lists_are_split_where_a_scheme_follows() {
+        for (text, means) in [
+            ("redis://a", "a:6379"),
+            (" redis://a , redis://b\n", "a:6379|b:6379"),
+            ("redis://a,,valkey://b redis://c:1/2", "a:6379|b:6379|c:1/2"),
+            ("redis://:p,w@a,memory://x", "a:6379|memory x"),
+            ("redis+unix:///run/a b,c.sock redis://b", "/run/a b,c.sock|b:6379"),
+            ("memory://,memory://", "memory|memory"),
+        ] {
+            let names: Vec<_> = list(text).unwrap().iter().map(ToString::to_string).collect();
+            assert_eq!(names.join("|"), means, "{text}");
+        }
+        for (text, words) in [
+            ("redis://u:hunter2@a,valkey://a:6379", "a:6379 is named twice"),
+            ("redis://a,http://u:hunter2@b", "unknown scheme `http`"),
+            ("", "no `scheme://`"),
+        ] {
+            let error = list(text).unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
     fn bad_addresses_name_what_is_wrong_and_no_password() {
         for (text, words) in [
             ("127.0.0.1:6379", "no `scheme://`"),
@@ -278,7 +348,7 @@ mod tests {
             ("redis+unix://u:hunter2@run/x", "absolute path"),
             ("redis://h?password_file=/nonexistent/hunter3", "cannot be read"),
             ("", "no `scheme://`"),
-            ("redis://u:hunter2@a,redis://b", "several servers"),
+            ("redis://u:hunter2@a,redis://b", "more than one `://`"),
         ] {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");

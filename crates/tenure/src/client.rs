@@ -1,11 +1,9 @@
 //! A client: one engine, and the locks that go through it.
 
-use std::str::FromStr;
-
 use tenure_core::HolderLabel;
 
 use crate::{
-    address::Address,
+    address,
     engine::{Command, Engine},
     error::{CloseError, ConfigError},
     lock::Lock,
@@ -27,7 +25,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Makes a client for a server.
+    /// Makes a client for a server, or for several that vote.
     ///
     /// Nothing is sent before the first operation, so a server that is down fails that and not
     /// this. Addresses:
@@ -39,13 +37,18 @@ impl Client {
     /// With `?password_file=/path` the password is the first line of a file. Parts may be
     /// percent-encoded.
     ///
+    /// Several addresses, with commas or white space between them, make a quorum: a lock is held
+    /// by whoever has it on a majority of all of them, so it outlasts the loss of the others. The
+    /// servers must be independent: a replica of one of them is no further one. Waiters do not
+    /// queue at several; they poll, and it is chance who is next. What is missing yet: nobody
+    /// notices two addresses of one server, nor a server that came back without its data.
+    ///
     /// # Errors
     ///
-    /// [`ConfigError::Address`] for what is no address, [`ConfigError::Engine`] when the engine's
-    /// thread cannot be started.
+    /// [`ConfigError::Address`] for what is no address, or is named twice;
+    /// [`ConfigError::Engine`] when the engine's thread cannot be started.
     pub fn connect(address: &str) -> Result<Self, ConfigError> {
-        let nodes = vec![Address::from_str(address.trim())?];
-        Ok(Self { engine: Engine::start(nodes)?, label: default_label() })
+        Ok(Self { engine: Engine::start(address::list(address)?)?, label: default_label() })
     }
 
     /// A handle on the lock at this key, which is used exactly as given.

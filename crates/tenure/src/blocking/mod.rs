@@ -91,6 +91,12 @@ impl Lock {
         Self(self.0.min_validity(least))
     }
 
+    /// See [`crate::Lock::node_limit`].
+    #[must_use]
+    pub fn node_limit(self, longest: Duration) -> Self {
+        Self(self.0.node_limit(longest))
+    }
+
     /// See [`crate::Lock::let_others_in`].
     #[must_use]
     pub fn let_others_in(self, hand_overs: u32) -> Self {

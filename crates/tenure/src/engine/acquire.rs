@@ -1,39 +1,21 @@
 //! Acquiring: attempts, until one succeeds or the wait is over.
 
-use std::{rc::Rc, sync::Arc, time::Duration};
+use std::{rc::Rc, time::Duration};
 
-use tenure_core::{
-    Attempt, FencingToken, Held, Op, Outcome, Quorum, Reply, Ticket, Timestamp, Token, Ttl, Vote,
-    Wait, Waiting,
-};
+use tenure_core::{Timestamp, Wait, Waiting};
 
 use super::{
     command::{AcquireReply, AcquireRequest, Acquired, How},
-    lease::{Holding, LeaseCell},
-    state::{Acquiring, State, command_limit},
+    quest::{Quest, Tried},
+    state::{Acquiring, State, command_limit, vote_limit},
 };
 use crate::{
     clock,
-    error::{AcquireError, NoQuorum, NodeError, NodeErrorKind},
+    error::{AcquireError, NoQuorum},
     event,
-    node::{Brought, Call, News, Waiter},
+    node::News,
     random,
 };
-
-/// How one try ended.
-enum Tried {
-    Acquired(FencingToken, Timestamp),
-    Held(Held),
-    Queued {
-        held: Held,
-        ticket: Ticket,
-        position: u64,
-    },
-    /// Ask again at once.
-    Again,
-    Free,
-    Untold(NodeError),
-}
 
 impl State {
     /// Acquires for a caller, and undoes it all when the caller stops waiting.
@@ -60,7 +42,8 @@ impl State {
         let AcquireRequest { key, class, wait, .. } = request;
         let began = clock::now();
         let mut waiting = Waiting::new(began, *wait);
-        let mut quest = Quest::begin(self, request)?;
+        let mut seen = None;
+        let mut quest = Quest::begin(self, request, seen)?;
         loop {
             let limit = self.limit(request, &waiting);
             let tried = quest.attempt(&mut waiting, limit).await;
@@ -77,8 +60,10 @@ impl State {
                 Tried::Held(held) => {
                     event::contended(key, class, &held.holder);
                     let next = waiting.handle_held(now, held.ttl_left, random);
-                    // Refused without a place: nothing under this token is anywhere.
-                    quest = Quest::begin(self, request)?;
+                    // Refused without a place: nothing under this token is anywhere, or it is
+                    // undone as this one ends.
+                    seen = quest.seen;
+                    quest = Quest::begin(self, request, seen)?;
                     match next {
                         Some(next) => next,
                         None => return Ok(Acquired::Held { held, waited: now.since(began) }),
@@ -86,7 +71,7 @@ impl State {
                 }
                 Tried::Queued { held, ticket, position } => {
                     event::contended(key, class, &held.holder);
-                    parked = self.node.tells_waiters();
+                    parked = self.nodes.first().tells_waiters();
                     let next = if parked {
                         waiting.handle_queued(now, &held, ticket, position, random)
                     } else {
@@ -97,15 +82,19 @@ impl State {
                         None => return Ok(Acquired::Held { held, waited: now.since(began) }),
                     }
                 }
-                Tried::Untold(error) => {
-                    event::untold(key, class, &error);
-                    let next = waiting.handle_unknown(now, random);
+                Tried::Untold(none, held) => {
+                    none.failed.iter().for_each(|error| event::untold(key, class, error));
+                    let next = match held {
+                        Some(held) => waiting.handle_held(now, held.ttl_left, random),
+                        None => waiting.handle_unknown(now, random),
+                    };
                     if !quest.is_queued() {
-                        quest = Quest::begin(self, request)?;
+                        seen = quest.seen;
+                        quest = Quest::begin(self, request, seen)?;
                     }
-                    match next.filter(|_| error.is_retryable()) {
+                    match next.filter(|_| self.may_change(&none)) {
                         Some(next) => next,
-                        None => return Err(untold(error)),
+                        None => return Err(AcquireError::NoQuorum(none)),
                     }
                 }
             };
@@ -139,9 +128,20 @@ impl State {
         }
     }
 
+    /// Whether the same attempt may succeed without anybody changing a setting.
+    fn may_change(&self, none: &NoQuorum) -> bool {
+        let quorum = self.nodes.quorum();
+        let for_good = none.failed.iter().filter(|error| !error.is_retryable()).count();
+        quorum.nodes() - for_good.min(quorum.nodes()) >= quorum.needed()
+    }
+
     /// The time limit of the next attempt: that of an op, but not past the end of the wait.
     fn limit(&self, request: &AcquireRequest, waiting: &Waiting) -> Duration {
-        let limit = command_limit(request.settings.ttl.get());
+        let ttl = request.settings.ttl.get();
+        let limit = match (self.nodes.sole(), &request.how) {
+            (None, How::Try | How::Steal) => request.node_limit.unwrap_or_else(|| vote_limit(ttl)),
+            _ => command_limit(ttl),
+        };
         match request.wait {
             Wait::Within(budget) if !budget.is_zero() => {
                 let left = waiting.left(clock::now()).unwrap_or(limit);
@@ -150,154 +150,6 @@ impl State {
             _ => limit,
         }
     }
-}
-
-/// One acquisition under one token: its tries, until it holds the lock or gives up.
-///
-/// Dropping it at any moment sends a release behind whatever was asked, so nothing of it is left on
-/// a node: no key, and no place in the queue.
-struct Quest<'a> {
-    state: &'a Rc<State>,
-    request: &'a AcquireRequest,
-    waiter: Rc<Waiter>,
-    /// Something under this token may be on a node.
-    open: bool,
-    sent: Timestamp,
-}
-
-impl<'a> Quest<'a> {
-    fn begin(state: &'a Rc<State>, request: &'a AcquireRequest) -> Result<Self, AcquireError> {
-        let token = match &request.how {
-            How::Resume(token) => token.clone(),
-            How::Try | How::Steal => {
-                let random = random::token().map_err(|_| AcquireError::EngineStopped)?;
-                Token::new(random, &request.label)
-            }
-        };
-        let waiter = Waiter::new(token, claim(request.settings.ttl, state.node.round_trip()));
-        Ok(Self { state, request, waiter, open: false, sent: Timestamp::default() })
-    }
-
-    fn is_queued(&self) -> bool {
-        self.waiter.is_queued()
-    }
-
-    /// One round of votes.
-    async fn attempt(&mut self, waiting: &mut Waiting, limit: Duration) -> Tried {
-        let AcquireRequest { settings, min_validity, .. } = self.request;
-        let least = min_validity.unwrap_or_default();
-        self.sent = clock::now();
-        // What was asked for by the token of a lease that is held is never undone.
-        self.open = !matches!(self.request.how, How::Resume(_));
-        let mut attempt = Attempt::new(self.sent, Quorum::ONE, settings.ttl, least);
-        let mut trouble = None;
-        while let Some(node) = attempt.poll_ask() {
-            let vote = match self.ask(waiting, limit).await {
-                Ok(Reply::Granted(number)) => Vote::Granted(number),
-                Ok(Reply::Held(held)) => Vote::Refused { held, last_number: None },
-                Ok(Reply::Queued { held, ticket, position }) => {
-                    return Tried::Queued { held, ticket, position };
-                }
-                Ok(Reply::More) => return Tried::Again,
-                Ok(Reply::Free) => {
-                    self.open = false;
-                    return Tried::Free;
-                }
-                Ok(Reply::Faulty(fault)) => {
-                    trouble = Some(self.error(NodeErrorKind::FenceUnusable).with_source(fault));
-                    Vote::Unknown
-                }
-                Ok(_) => {
-                    trouble = Some(self.error(NodeErrorKind::Protocol).maybe_applied());
-                    Vote::Unknown
-                }
-                Err(error) => {
-                    trouble = Some(error);
-                    Vote::Unknown
-                }
-            };
-            attempt.handle_vote(clock::now(), node, vote);
-        }
-        // The grant came, but too late to be of use: it is undone like one that was not told.
-        let late = || self.error(NodeErrorKind::TimedOut).maybe_applied();
-        let tried = match attempt.outcome() {
-            Some(Outcome::Acquired(number)) => Tried::Acquired(number, self.sent),
-            Some(Outcome::Held(held)) => Tried::Held(held),
-            Some(Outcome::TooLate | Outcome::Unknown { .. }) | None => {
-                Tried::Untold(trouble.unwrap_or_else(late))
-            }
-        };
-        let unsure = matches!(&tried, Tried::Untold(error) if error.may_be_applied());
-        if unsure {
-            self.waiter.set_ambiguous();
-        }
-        self.open &= unsure || self.is_queued();
-        tried
-    }
-
-    fn ask(&self, waiting: &mut Waiting, limit: Duration) -> Call {
-        let AcquireRequest { how, settings, wait, .. } = self.request;
-        let (key, token, ttl) =
-            (self.request.key.clone(), self.waiter.token().clone(), settings.ttl);
-        let node = &self.state.node;
-        match how {
-            How::Resume(_) => node.call(Op::Resume { key, token, ttl }, limit),
-            How::Steal => node.call(Op::Steal { key, token, ttl }, limit),
-            How::Try => {
-                let op = Op::Acquire { key, token, ttl, proposal: None, place: None };
-                if *wait == Wait::No {
-                    return node.call(op, limit);
-                }
-                let (ticket, suspect) = (waiting.ticket(), waiting.take_suspect());
-                node.call_waiting(op, &self.waiter, Brought { ticket, suspect }, limit)
-            }
-        }
-    }
-
-    /// Enters a grant into the table of leases.
-    fn hold(mut self, number: FencingToken, sent: Timestamp) -> Result<Holding, AcquireError> {
-        self.open = false;
-        let AcquireRequest { key, settings, .. } = self.request;
-        let deadline = sent + settings.ttl.validity();
-        let life = Arc::clone(&self.state.life);
-        let token = self.waiter.token().clone();
-        let cell = Arc::new(LeaseCell::new(key.clone(), token, number, deadline, life));
-        let id = self.state.fresh_lease();
-        let standing = self.waiter.standing();
-        let cell_of_lease = Arc::clone(&cell);
-        self.state.leases.insert(id, sent, self.request, cell_of_lease, standing);
-        self.state.young.add(id, settings.ttl);
-        let inbox = self.state.inbox.upgrade().ok_or(AcquireError::EngineStopped)?;
-        Ok(Holding::new(id, cell, inbox))
-    }
-
-    fn error(&self, kind: NodeErrorKind) -> NodeError {
-        NodeError::new(self.state.node.name(), kind)
-    }
-}
-
-impl Drop for Quest<'_> {
-    fn drop(&mut self) {
-        if self.open {
-            let until = self.sent + self.request.settings.ttl.get();
-            let (key, token) = (self.request.key.clone(), self.waiter.token().clone());
-            self.state.undo(key, token, self.waiter.standing(), until);
-        }
-    }
-}
-
-/// The short TTL of a hand-over, until the waiter confirms: never more than it wants.
-fn claim(ttl: Ttl, round_trip: Duration) -> Ttl {
-    let claim = LEAST_CLAIM.max(round_trip.saturating_mul(10));
-    Ttl::new(claim).map_or(ttl, |claim| claim.min(ttl))
-}
-
-/// Ten round trips to another continent; a dead waiter that looks alive holds up the queue so long.
-const LEAST_CLAIM: Duration = Duration::from_secs(1);
-
-fn untold(error: NodeError) -> AcquireError {
-    let needed = Quorum::ONE.needed();
-    AcquireError::NoQuorum(NoQuorum { granted: 0, needed, failed: vec![error] })
 }
 
 /// What the last try of a wait may take: a healthy server on a busy machine answers in it, and a

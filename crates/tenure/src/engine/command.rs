@@ -22,7 +22,7 @@ pub(crate) enum Command {
     Release { lease: LeaseId, reply: Option<oneshot::Sender<Result<(), ReleaseError>>> },
     /// Stop renewing a lease and leave its key alone.
     Detach { lease: LeaseId },
-    /// Ask one op of the node: an inspection, or a release by force.
+    /// Ask one op of the nodes: an inspection, or a release by force or by token.
     Ask { op: Op, reply: oneshot::Sender<Result<Reply, NodeError>> },
     /// Wait for the answers to all releases, then stop; replies how many stay unanswered.
     Close { reply: oneshot::Sender<usize> },
@@ -41,6 +41,8 @@ pub(crate) struct AcquireRequest {
     pub(crate) settings: LeaseSettings,
     pub(crate) wait: Wait,
     pub(crate) min_validity: Option<Duration>,
+    /// How long each of several nodes may take to vote.
+    pub(crate) node_limit: Option<Duration>,
     pub(crate) label: HolderLabel,
     pub(crate) class: Class,
     /// Of so many hand-overs, one leaves the key free first for clients of other libraries.

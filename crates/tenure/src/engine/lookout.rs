@@ -254,13 +254,13 @@ impl State {
                 }
                 // Their own attempts find out what is wrong, and how long to bear it.
                 Err(_) => {
-                    batch
-                        .iter()
-                        .for_each(|(id, _)| self.lookout.answer(&*self.node, *id, &LookAnswer::Go));
+                    batch.iter().for_each(|(id, _)| {
+                        self.lookout.answer(&**self.nodes.first(), *id, &LookAnswer::Go);
+                    });
                 }
                 Ok(answers) => {
                     for ((id, _), answer) in batch.iter().zip(answers) {
-                        self.lookout.answer(&*self.node, *id, &answer);
+                        self.lookout.answer(&**self.nodes.first(), *id, &answer);
                     }
                 }
             }
@@ -269,9 +269,9 @@ impl State {
 
     async fn ask_looks(&self, batch: &[(PostId, Look)]) -> Result<Vec<LookAnswer>, NodeError> {
         let looks = batch.iter().map(|(_, look)| look.clone()).collect();
-        match self.node.call(Op::Look(looks), command_limit(Duration::MAX)).await? {
+        match self.nodes.first().call(Op::Look(looks), command_limit(Duration::MAX)).await? {
             Reply::Looked(answers) => Ok(answers),
-            _ => Err(NodeError::new(self.node.name(), NodeErrorKind::Protocol)),
+            _ => Err(NodeError::new(self.nodes.first().name(), NodeErrorKind::Protocol)),
         }
     }
 }

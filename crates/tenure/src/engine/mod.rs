@@ -4,12 +4,21 @@
 //! executor, and the same engine serves async callers on any executor and blocking ones.
 
 mod acquire;
+mod asking;
 mod command;
 mod lease;
+mod leases;
 mod lookout;
+mod nodes;
+mod quest;
 mod reaper;
 mod renewal;
+mod resume;
+mod seats;
 mod state;
+mod tally;
+mod top_up;
+mod vote;
 mod watch;
 
 use std::{

@@ -1,19 +1,28 @@
 //! The reaper: gives back what is not wanted any more, until a server says that it is back.
 
-use std::{cell::Cell, num::NonZeroU32, rc::Rc, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    num::NonZeroU32,
+    rc::Rc,
+    time::Duration,
+};
 
-use tenure_core::{Backoff, LockKey, LossReason, Next, Op, Release, Reply, Timestamp, Token};
+use tenure_core::{
+    Backoff, FencingToken, LockKey, LossReason, Next, NodeId, Op, Release, Reply, Timestamp, Token,
+};
 use tokio::sync::{Notify, oneshot};
 
 use super::{
-    renewal::Entry,
+    leases::Entry,
+    seats::Seat,
     state::{State, command_limit},
+    tally::{Said, Tally, Verdict},
 };
 use crate::{
     clock::{self, Timers},
     error::{NodeError, NodeErrorKind, ReleaseError},
-    event,
-    node::{LATEST_ARRIVAL, Standing},
+    event::{self, Class},
+    node::{LATEST_ARRIVAL, Node, Standing},
     random, task,
 };
 
@@ -78,11 +87,14 @@ impl Drop for Struggle<'_> {
     }
 }
 
-/// A key to give back.
+/// A key to give back, on one node.
 struct Unwanted {
+    node: Rc<dyn Node>,
     key: LockKey,
     token: Token,
     standing: Standing,
+    /// The number to leave behind, where several nodes vote.
+    number: Option<FencingToken>,
     /// The key has ended by then, and there is nothing to give back.
     until: Timestamp,
 }
@@ -91,36 +103,43 @@ impl State {
     /// Undoes an attempt whose outcome nobody knows, or nobody waits for.
     pub(super) fn undo(
         self: &Rc<Self>,
+        node: NodeId,
         key: LockKey,
         token: Token,
         standing: Standing,
         until: Timestamp,
     ) {
         let until = until + LATEST_ARRIVAL;
-        let mut unwanted = Unwanted { key, token, standing, until };
+        let node = Rc::clone(self.nodes.get(node));
+        let unwanted = Unwanted { node, key, token, standing, number: None, until };
         // Queued now, behind the attempt's own request.
         let first = self.ask_release(&unwanted);
         let job = Job::begin(self);
         task::spawn(async move {
-            let state = &job.0;
             let first = first.await;
-            // The connection may still deliver the attempt, after its undoing over the next one.
-            unwanted.standing.ambiguous |= first.as_ref().is_err_and(NodeError::may_be_applied);
-            if state.until_answered(&unwanted, first).await.is_err() {
-                return;
-            }
-            // A connection that broke may still deliver the attempt, after this release. It may
-            // have broken after the attempt was given up, when nobody heard of it any more.
-            if !state.node.is_cut_off_from_the_past() {
-                unwanted.standing.ambiguous = true;
-                state.timers.sleep_until(clock::now() + LATE_LOOK).await;
-                let again = state.ask_release(&unwanted).await;
-                _ = state.until_answered(&unwanted, again).await;
-            }
+            job.0.until_undone(unwanted, first).await;
         });
     }
 
-    /// Gives a lease back, tells the caller what came of it, and goes on until it is answered.
+    /// Repeats the release of a key whose request may still arrive.
+    async fn until_undone(&self, mut unwanted: Unwanted, first: Result<Answered, NodeError>) {
+        // The connection may still deliver the attempt, after its undoing over the next one.
+        unwanted.standing.ambiguous |= first.as_ref().is_err_and(NodeError::may_be_applied);
+        if self.until_answered(&unwanted, first).await.is_err() {
+            return;
+        }
+        // A connection that broke may still deliver the attempt, after this release. It may
+        // have broken after the attempt was given up, when nobody heard of it any more.
+        if !unwanted.node.is_cut_off_from_the_past() {
+            unwanted.standing.ambiguous = true;
+            self.timers.sleep_until(clock::now() + LATE_LOOK).await;
+            let again = self.ask_release(&unwanted).await;
+            _ = self.until_answered(&unwanted, again).await;
+        }
+    }
+
+    /// Gives a lease back on every node, tells the caller what came of it, and goes on until each
+    /// has answered.
     pub(super) fn give_back(
         self: &Rc<Self>,
         entry: Entry,
@@ -128,34 +147,56 @@ impl State {
     ) {
         let lost = entry.cell.loss();
         let held = clock::now().since(entry.granted);
-        let unwanted = Unwanted {
-            key: entry.cell.key().clone(),
-            token: entry.cell.token().clone(),
-            standing: entry.standing.clone(),
-            until: entry.lease.deadline() + entry.lease.ttl().get(),
-        };
-        let class = entry.class.clone();
+        let (key, token) = (entry.cell.key().clone(), entry.cell.token().clone());
+        let until = entry.lease.deadline() + entry.lease.ttl().get();
+        let is_sole = self.nodes.sole().is_some();
         let turn = |n: NonZeroU32| random::jitter().is_multiple_of(u64::from(n.get()));
-        let open_ms = if entry.let_others_in.is_some_and(turn) { OPEN_MS } else { 0 };
+        // Several nodes have no queue that others would have to be let into.
+        let opens = is_sole && entry.let_others_in.is_some_and(turn);
+        let open_ms = if opens { OPEN_MS } else { 0 };
+        // So that all of them give the same number next.
+        let number = (!is_sole).then(|| entry.cell.number());
+        let giving = Giving {
+            key: key.clone(),
+            class: entry.class.clone(),
+            held,
+            lost,
+            tally: Tally::new(self.nodes.quorum()),
+            reply,
+            is_over: false,
+        };
+        let giving = Rc::new(RefCell::new(giving));
+        for ((_, node), seat) in self.nodes.iter().zip(entry.seats.iter()) {
+            let (key, token) = (key.clone(), token.clone());
+            let (node, standing) = (Rc::clone(node), seat.standing.clone());
+            let unwanted = Unwanted { node, key, token, standing, number, until };
+            self.give_back_on_one(unwanted, open_ms, seat, Rc::clone(&giving));
+        }
         entry.settle();
+    }
+
+    fn give_back_on_one(
+        self: &Rc<Self>,
+        unwanted: Unwanted,
+        open_ms: u64,
+        seat: &Seat,
+        giving: Rc<RefCell<Giving>>,
+    ) {
+        let is_one_of_several = unwanted.number.is_some();
+        let (is_unsure, is_vacant) = (seat.is_unsure, is_one_of_several && seat.is_vacant());
         let first = self.ask_opening(&unwanted, open_ms);
         let job = Job::begin(self);
         task::spawn(async move {
             let first = first.await;
-            let result = match &first {
-                Ok((release, _)) => judge(release, lost),
-                Err(error) => {
-                    event::release_unconfirmed(&unwanted.key, error);
-                    let unconfirmed = || ReleaseError::Unconfirmed(error.clone());
-                    Err(lost.map_or_else(unconfirmed, ReleaseError::NotHeld))
-                }
-            };
-            if result.is_ok() {
-                event::released(&unwanted.key, &class, held);
+            giving.borrow_mut().told(&first);
+            drop(giving);
+            // One that is down since before the lease need not be asked again and again.
+            if is_vacant {
+                return;
             }
-            if let Some(reply) = reply {
-                // A caller that has stopped waiting is no error: the release went out.
-                _ = reply.send(result);
+            if is_unsure {
+                job.0.until_undone(unwanted, first).await;
+                return;
             }
             let opened = matches!(first, Ok((_, Next::Open)));
             _ = job.0.until_answered(&unwanted, first).await;
@@ -208,9 +249,10 @@ impl State {
     ) -> impl Future<Output = Result<Answered, NodeError>> + use<> {
         let Standing { entries, ambiguous } = unwanted.standing.clone();
         let (key, token) = (unwanted.key.clone(), unwanted.token.clone());
-        let op = Op::Release { key, token, entries, bury: ambiguous, open_ms, number: None };
-        let answer = self.node.call(op, command_limit(Duration::MAX));
-        let out_of_step = NodeError::new(self.node.name(), NodeErrorKind::Protocol);
+        let op =
+            Op::Release { key, token, entries, bury: ambiguous, open_ms, number: unwanted.number };
+        let answer = unwanted.node.call(op, command_limit(Duration::MAX));
+        let out_of_step = NodeError::new(unwanted.node.name(), NodeErrorKind::Protocol);
         async move {
             match answer.await? {
                 Reply::Released { release, next } => Ok((release, next)),
@@ -223,15 +265,56 @@ impl State {
 /// What became of a release, and whom the lock went to.
 type Answered = (Release, Next);
 
-/// What a release that was answered means to the one who held the lease.
-fn judge(release: &Release, lost: Option<LossReason>) -> Result<(), ReleaseError> {
-    let reason = match (release, lost) {
-        (Release::Released(_), None) => return Ok(()),
-        (Release::Other(holder), _) => LossReason::Taken { holder: holder.clone() },
-        (_, Some(reason)) => reason,
-        (Release::Free, None) => LossReason::Gone,
-    };
-    Err(ReleaseError::NotHeld(reason))
+/// A lease that is being given back, for the one who held it.
+struct Giving {
+    key: LockKey,
+    class: Class,
+    held: Duration,
+    lost: Option<LossReason>,
+    tally: Tally,
+    reply: Option<oneshot::Sender<Result<(), ReleaseError>>>,
+    is_over: bool,
+}
+
+impl Giving {
+    /// Takes one node's first answer, and tells the caller as soon as it is certain what they all
+    /// come to.
+    fn told(&mut self, answer: &Result<Answered, NodeError>) {
+        self.tally.add(match answer {
+            Ok((Release::Released(_), _)) => Said::Ours,
+            Ok((Release::Free, _)) => Said::Gone,
+            Ok((Release::Other(holder), _)) => Said::Other(holder.clone()),
+            Err(error) => Said::Untold(error.clone()),
+        });
+        if self.is_over {
+            return;
+        }
+        let Some(verdict) = self.tally.verdict() else { return };
+        self.is_over = true;
+        let result = self.judge(verdict);
+        if result.is_ok() {
+            event::released(&self.key, &self.class, self.held);
+        }
+        if let Some(reply) = self.reply.take() {
+            // A caller that has stopped waiting is no error: the release went out.
+            _ = reply.send(result);
+        }
+    }
+
+    fn judge(&mut self, verdict: Verdict) -> Result<(), ReleaseError> {
+        let lost = self.lost.take();
+        let reason = match (verdict, lost) {
+            (Verdict::Ours, None) => return Ok(()),
+            (Verdict::Untold(error), lost) => {
+                event::release_unconfirmed(&self.key, &error);
+                return Err(lost.map_or(ReleaseError::Unconfirmed(error), ReleaseError::NotHeld));
+            }
+            (Verdict::Other(holder), _) => LossReason::Taken { holder },
+            (_, Some(reason)) => reason,
+            (Verdict::Gone, None) => LossReason::Gone,
+        };
+        Err(ReleaseError::NotHeld(reason))
+    }
 }
 
 /// When to look again for a command that arrived after its undoing.

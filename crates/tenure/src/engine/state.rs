@@ -6,21 +6,20 @@ use tenure_core::Ttl;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
-    Command, EXIT_FLUSH, Life, lease::LeaseId, lookout::Lookout, reaper::Reaper, renewal::Leases,
-    watch::Young,
+    Command, EXIT_FLUSH, Life, lease::LeaseId, leases::Leases, lookout::Lookout, nodes::Nodes,
+    reaper::Reaper, watch::Young,
 };
 use crate::{
     address::Address,
     clock::{self, Timers},
     error::{ExtendError, ReleaseError},
-    node::{self, Node},
     task,
 };
 
 /// Everything the engine's tasks share. They run on one thread, so cells are enough.
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) node: Rc<dyn Node>,
+    pub(super) nodes: Nodes,
     pub(super) timers: Rc<Timers>,
     pub(super) leases: Leases,
     pub(super) young: Young,
@@ -43,9 +42,9 @@ impl State {
         life: &Arc<Life>,
     ) -> io::Result<Rc<Self>> {
         let timers = Timers::new()?;
-        let address = nodes.first().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let nodes = Nodes::open(nodes, &timers).ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok(Rc::new(Self {
-            node: node::open(address, &timers),
+            nodes,
             timers,
             leases: Leases::default(),
             young: Young::default(),
@@ -102,7 +101,7 @@ impl State {
             Command::Release { lease, reply } => self.release(lease, reply),
             Command::Detach { lease } => self.leases.settle(lease),
             Command::Ask { op, reply } => {
-                let answer = self.node.call(op, command_limit(LONGEST_LIMIT * 4));
+                let answer = self.ask_all(&op, command_limit(LONGEST_LIMIT * 4));
                 // A caller that has stopped waiting is no error.
                 task::spawn(async move { _ = reply.send(answer.await) });
             }
@@ -143,7 +142,7 @@ impl State {
             tokio::task::yield_now().await;
             let quiet = self.acquiring.get() == 0
                 && !self.reaper.is_struggling()
-                && self.node.may_be_left()
+                && self.nodes.may_be_left()
                 && commands.is_empty();
             if quiet || clock::now() >= end {
                 return;
@@ -194,8 +193,16 @@ pub(super) fn command_limit(ttl: Duration) -> Duration {
     (ttl / 4).clamp(SHORTEST_LIMIT, LONGEST_LIMIT)
 }
 
+/// How long one of several nodes may take for a vote, unless set: a twentieth of the TTL, from
+/// 50 ms to 1 s, so that nodes that hang cost little of the validity.
+pub(super) fn vote_limit(ttl: Duration) -> Duration {
+    (ttl / 20).clamp(SHORTEST_LIMIT, LONGEST_VOTE)
+}
+
+const LONGEST_VOTE: Duration = Duration::from_secs(1);
+
 /// Below this a busy machine would time out on a healthy server.
-const SHORTEST_LIMIT: Duration = Duration::from_millis(50);
+pub(super) const SHORTEST_LIMIT: Duration = Duration::from_millis(50);
 
 /// Longer than any server that is well takes for a script.
 const LONGEST_LIMIT: Duration = Duration::from_secs(2);

@@ -1,11 +1,13 @@
 //! Watching leases that are held for long: what another does to their keys is told at once.
+//!
+//! Only where one node decides. Where several do, the next renewal tells.
 
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Duration};
 
-use tenure_core::{RenewalAnswer, Timestamp, Ttl};
+use tenure_core::{NodeId, RenewalAnswer, Timestamp, Ttl};
 use tokio::sync::Notify;
 
-use super::{lease::LeaseId, state::State};
+use super::{lease::LeaseId, state::State, tally::Verdict};
 use crate::{
     clock,
     node::{Watch, Watched},
@@ -70,7 +72,7 @@ impl State {
         };
         self.leases.watch(id, |key, token| {
             let watch = Watch::new(key, Some(token), check);
-            (self.node.watch(&watch) == Watched::Yes).then_some(watch)
+            (self.nodes.first().watch(&watch) == Watched::Yes).then_some(watch)
         });
     }
 
@@ -78,9 +80,13 @@ impl State {
     /// renews by hand ends when it ends.
     async fn check(self: Rc<Self>, id: LeaseId) {
         let Some(renewal) = self.leases.renewal(id, Ttl::LEAST) else { return };
-        match self.ask_renewals(&[(id, renewal)]).await.as_deref() {
-            Ok([answer @ (RenewalAnswer::Gone | RenewalAnswer::Other(_))]) => {
-                self.leases.answer(id, clock::now(), Ttl::LEAST, &Ok(answer.clone()));
+        match self.ask_renewals(NodeId(0), &[(id, renewal)]).await.as_deref() {
+            Ok([RenewalAnswer::Gone]) => {
+                self.leases.answer(id, clock::now(), Ttl::LEAST, &Verdict::Gone);
+            }
+            Ok([RenewalAnswer::Other(holder)]) => {
+                let verdict = Verdict::Other(holder.clone());
+                self.leases.answer(id, clock::now(), Ttl::LEAST, &verdict);
             }
             Ok([RenewalAnswer::Renewed]) => self.watch(id),
             // Nobody can tell now; the next renewal will.

@@ -83,6 +83,17 @@ impl Lock {
         self
     }
 
+    /// How long each of several servers may take to grant or refuse the lock: a twentieth of the
+    /// TTL unless set, from 50 ms to 1 s. One server alone has more time.
+    ///
+    /// All are asked at once, so a server that hangs costs this once, and only where the others do
+    /// not decide without it.
+    #[must_use]
+    pub fn node_limit(mut self, longest: Duration) -> Self {
+        self.settings.node_limit = Some(longest);
+        self
+    }
+
     /// The label that others see as the holder: `host/pid` unless set, at most 64 bytes.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {

@@ -32,6 +32,7 @@ pub(super) struct Settings {
     pub(super) renewal: Renewal,
     pub(super) max_hold: Option<Duration>,
     pub(super) min_validity: Option<Duration>,
+    pub(super) node_limit: Option<Duration>,
     pub(super) label: Option<String>,
     pub(super) class: Class,
     pub(super) let_others_in: Option<u32>,
@@ -46,6 +47,7 @@ impl Settings {
             renewal: Renewal::Background,
             max_hold: None,
             min_validity: None,
+            node_limit: None,
             label: None,
             class: "default".into(),
             let_others_in: None,
@@ -87,6 +89,11 @@ impl Settings {
                 "it must be below the TTL less 1 % and 2 ms, the most a lease can have left",
             );
         }
+        if let Some(limit) = self.node_limit
+            && limit.is_zero()
+        {
+            return setting("node_limit", limit, "it must be above zero");
+        }
         let let_others_in = self.let_others_in.map(NonZeroU32::new);
         if let_others_in == Some(None) {
             return Err(ConfigError::Setting {
@@ -102,6 +109,7 @@ impl Settings {
             settings: LeaseSettings { ttl, renewed, max_hold: self.max_hold },
             wait,
             min_validity: self.min_validity,
+            node_limit: self.node_limit,
             label: label.map_err(ConfigError::Label)?.unwrap_or_else(|| default_label.clone()),
             class: Class::clone(&self.class),
             let_others_in: let_others_in.flatten(),

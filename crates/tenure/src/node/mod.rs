@@ -49,6 +49,11 @@ pub(crate) trait Node: fmt::Debug {
         Duration::ZERO
     }
 
+    /// Why the last connection could not be made, while that is so.
+    fn trouble(&self) -> Option<NodeError> {
+        None
+    }
+
     /// Has the watch told of changes that others make to its key, as soon as they are known, where
     /// the node knows of them sooner than by being asked.
     fn watch(&self, _watch: &Rc<Watch>) -> Watched {

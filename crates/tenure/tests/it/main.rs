@@ -5,6 +5,7 @@
 //! - [`seeds`], [`cases`], [`peers`]: what earlier locks got wrong, one test per finding.
 //! - [`faults`]: each thing that can break, broken on purpose.
 //! - [`queue`]: those who wait.
+//! - [`quorum`]: several servers that vote.
 //! - `store`: the embedded store's own: other processes, its file and its disk.
 //! - [`program`]: what tests start, stop and kill.
 //! - [`api`]: what the types promise.
@@ -24,6 +25,7 @@ mod faults;
 mod peers;
 mod program;
 mod queue;
+mod quorum;
 mod seeds;
 mod servers;
 #[cfg(feature = "file")]

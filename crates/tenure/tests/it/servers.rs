@@ -12,6 +12,15 @@ pub(crate) fn shared(kind: ServerKind) -> &'static Server {
     SERVERS[kind as usize].get_or_init(|| Server::start(kind))
 }
 
+/// The addresses of so many nodes, servers of all kinds in turn: each kind's databases are nodes.
+pub(crate) fn mixed(nodes: usize) -> String {
+    let address = |index: usize| {
+        let kind = ServerKind::ALL[index % ServerKind::ALL.len()];
+        format!("{}?db={}", shared(kind).url(), index / ServerKind::ALL.len())
+    };
+    (0..nodes).map(address).collect::<Vec<_>>().join(",")
+}
+
 /// The one that tests use whose matter does not depend on the kind.
 pub(crate) fn any() -> &'static Server {
     shared(ServerKind::Redis70)

@@ -182,6 +182,10 @@ impl Node for RedisNode {
         self.shared.round_trip.get()
     }
 
+    fn trouble(&self) -> Option<NodeError> {
+        self.shared.trouble.borrow().clone()
+    }
+
     fn watch(&self, watch: &Rc<Watch>) -> Watched {
         if !self.shared.tracks.get() {
             return Watched::Never;

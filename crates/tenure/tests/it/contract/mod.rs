@@ -1,6 +1,6 @@
 //! The contract: every store and both ways of calling keep it alike.
 //!
-//! A case is written once, for a [`Place`](place::Place), and runs in ten of them.
+//! A case is written once, for a [`Place`](place::Place), and runs in fourteen of them.
 
 mod acquire;
 mod extend;
@@ -30,11 +30,11 @@ macro_rules! cases {
 
 /// The contract in one place. A case that is missing here is found as dead code.
 macro_rules! contract {
-    ($($(#[$when:meta])? $module:ident: $store:ident $(($kind:ident))?, $way:ident;)+) => {
+    ($($(#[$when:meta])? $module:ident: $store:ident $(($of:expr))?, $way:ident;)+) => {
         $($(#[$when])? mod $module {
             cases! {
                 (
-                    crate::contract::place::Store::$store $((tenure_testkit::ServerKind::$kind))?,
+                    crate::contract::place::Store::$store $(($of))?,
                     crate::contract::subject::Way::$way
                 )
                 acquire:
@@ -99,10 +99,14 @@ contract! {
     memory_blocking: Memory, Blocking;
     #[cfg(feature = "file")] file_async: File, Async;
     #[cfg(feature = "file")] file_blocking: File, Blocking;
-    redis_7_0_async: Server(Redis70), Async;
-    redis_7_0_blocking: Server(Redis70), Blocking;
-    valkey_8_1_async: Server(Valkey81), Async;
-    valkey_8_1_blocking: Server(Valkey81), Blocking;
-    valkey_9_1_async: Server(Valkey91), Async;
-    valkey_9_1_blocking: Server(Valkey91), Blocking;
+    redis_7_0_async: Server(tenure_testkit::ServerKind::Redis70), Async;
+    redis_7_0_blocking: Server(tenure_testkit::ServerKind::Redis70), Blocking;
+    valkey_8_1_async: Server(tenure_testkit::ServerKind::Valkey81), Async;
+    valkey_8_1_blocking: Server(tenure_testkit::ServerKind::Valkey81), Blocking;
+    valkey_9_1_async: Server(tenure_testkit::ServerKind::Valkey91), Async;
+    valkey_9_1_blocking: Server(tenure_testkit::ServerKind::Valkey91), Blocking;
+    three_nodes_async: Quorum(3), Async;
+    three_nodes_blocking: Quorum(3), Blocking;
+    five_nodes_async: Quorum(5), Async;
+    five_nodes_blocking: Quorum(5), Blocking;
 }

@@ -13,6 +13,8 @@ pub(crate) enum Store {
     #[cfg(feature = "file")]
     File,
     Server(ServerKind),
+    /// So many servers that vote, of all kinds.
+    Quorum(usize),
 }
 
 /// A store, a way, and a key that no other case has.
@@ -40,16 +42,19 @@ impl Place {
             #[cfg(feature = "file")]
             Store::File => format!("file://{}/{}.db", stores().display(), self.key),
             Store::Server(kind) => servers::shared(kind).url(),
+            Store::Quorum(nodes) => servers::mixed(nodes),
         }
     }
 
-    /// The server to look at behind the library's back; none in memory or in a file.
+    /// The server to look at behind the library's back; none in memory, in a file or of a quorum.
     pub(crate) fn server(&self) -> Option<&'static Server> {
         match self.store {
             Store::Memory => None,
             #[cfg(feature = "file")]
             Store::File => None,
             Store::Server(kind) => Some(servers::shared(kind)),
+            // A majority may have the key, and this one not yet.
+            Store::Quorum(_) => None,
         }
     }
 

@@ -1,0 +1,128 @@
+//! Ops that leave no lease behind, over all nodes: an inspection, a release by force or by token.
+
+use std::{rc::Rc, time::Duration};
+
+use tenure_core::{Holder, Inspection, Next, Op, Quorum, Release, Reply};
+
+use super::{
+    nodes::each,
+    state::State,
+    tally::{Said, Tally, Verdict},
+};
+use crate::error::{NodeError, NodeErrorKind};
+
+impl State {
+    /// Asks every node, and makes one answer of theirs. The ops are queued when this returns.
+    pub(super) fn ask_all(
+        self: &Rc<Self>,
+        op: &Op,
+        limit: Duration,
+    ) -> impl Future<Output = Result<Reply, NodeError>> + use<> {
+        let calls = self.nodes.iter().map(|(_, node)| node.call(op.clone(), limit)).collect();
+        let state = Rc::clone(self);
+        let (is_inspection, is_forced) =
+            (matches!(op, Op::Inspect { .. }), matches!(op, Op::ForceRelease { .. }));
+        async move {
+            let answers = each(calls).await;
+            if let (Some(_), Some(answer)) = (state.nodes.sole(), answers.first()) {
+                return answer.clone();
+            }
+            let quorum = state.nodes.quorum();
+            let out_of_step =
+                || NodeError::new(state.nodes.first().name(), NodeErrorKind::Protocol);
+            let merged = match (is_inspection, is_forced) {
+                (true, _) => inspected(quorum, answers).map(Reply::Inspected),
+                (_, true) => forced(quorum, answers).map(released),
+                _ => given_back(quorum, answers).map(released),
+            };
+            // With no error there is an answer, or a node did not answer what it was asked.
+            merged.map_err(|error| error.unwrap_or_else(out_of_step))
+        }
+    }
+}
+
+type Answers = Vec<Result<Reply, NodeError>>;
+
+const fn released(release: Release) -> Reply {
+    Reply::Released { release, next: Next::Nobody }
+}
+
+/// Who holds the lock on a majority of all nodes. Nobody does when none can: then whoever holds it
+/// on some of them is about to give it back, or to lose it.
+fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<NodeError>> {
+    let (mut told, mut failed) = (Vec::<Inspection>::new(), None);
+    for answer in answers {
+        match answer {
+            Ok(Reply::Inspected(inspection)) => told.push(inspection),
+            Ok(_) => {}
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    let silent = quorum.nodes() - told.len();
+    let last_number = told.iter().filter_map(|one| one.last_number).max();
+    let holders = told.iter().filter_map(|one| one.held.as_ref());
+    let count = |holder: &Holder| holders.clone().filter(|held| held.holder == *holder).count();
+    let most = holders.clone().max_by_key(|held| count(&held.holder));
+    let count = most.map_or(0, |held| count(&held.holder));
+    let of_majority = most.filter(|_| count >= quorum.needed()).map(|held| {
+        // So long a majority has the key at least.
+        let mut held: Vec<_> =
+            holders.clone().filter(|one| one.holder == held.holder).cloned().collect();
+        held.sort_by_key(|held| (held.ttl_left.get().is_none(), held.ttl_left.get()));
+        held.swap_remove(held.len() - quorum.needed())
+    });
+    if of_majority.is_none() && count + silent >= quorum.needed() {
+        return Err(failed);
+    }
+    Ok(Inspection { held: of_majority, last_number, waiters: Vec::new(), waiting: 0 })
+}
+
+/// Whose keys were deleted on most of the nodes, when a majority has answered.
+fn forced(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeError>> {
+    let (mut holders, mut told, mut failed) = (Vec::new(), 0, None);
+    for answer in answers {
+        match answer {
+            Ok(Reply::Released { release, .. }) => {
+                told += 1;
+                if let Release::Released(holder) | Release::Other(holder) = release {
+                    holders.push(holder);
+                }
+            }
+            Ok(_) => {}
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    if told < quorum.needed() {
+        return Err(failed);
+    }
+    let count = |holder: &Holder| holders.iter().filter(|other| *other == holder).count();
+    let most = holders.iter().max_by_key(|holder| count(holder)).cloned();
+    Ok(most.map_or(Release::Free, Release::Released))
+}
+
+/// What the release of a token comes to.
+fn given_back(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeError>> {
+    let mut tally = Tally::new(quorum);
+    let mut ours = None;
+    for answer in answers {
+        match answer {
+            Ok(Reply::Released { release: Release::Released(holder), .. }) => {
+                ours = Some(holder);
+                tally.add(Said::Ours);
+            }
+            Ok(Reply::Released { release: Release::Free, .. }) => tally.add(Said::Gone),
+            Ok(Reply::Released { release: Release::Other(holder), .. }) => {
+                tally.add(Said::Other(holder));
+            }
+            Ok(_) => {}
+            Err(error) => tally.add(Said::Untold(error)),
+        }
+    }
+    match (tally.verdict(), ours) {
+        (Some(Verdict::Ours), Some(holder)) => Ok(Release::Released(holder)),
+        (Some(Verdict::Gone), _) => Ok(Release::Free),
+        (Some(Verdict::Other(holder)), _) => Ok(Release::Other(holder)),
+        (Some(Verdict::Untold(error)), _) => Err(Some(error)),
+        _ => Err(None),
+    }
+}

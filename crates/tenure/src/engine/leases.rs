@@ -1,0 +1,267 @@
+//! Leases that are held: when to renew which, where it has its key, and whether it is lost.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeSet, HashMap},
+    num::NonZeroU32,
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
+
+use tenure_core::{
+    Lease, LockKey, LossReason, NodeId, Renewal, RenewalAnswer, Timestamp, Token, Ttl,
+};
+use tokio::sync::Notify;
+
+use super::{
+    command::AcquireRequest,
+    lease::{LeaseCell, LeaseId},
+    seats::Seats,
+    tally::{Said, Verdict},
+};
+use crate::{
+    clock,
+    error::NodeError,
+    event::{self, Class},
+    node::Watch,
+    random,
+};
+
+/// The leases that this client holds.
+#[derive(Debug, Default)]
+pub(super) struct Leases {
+    entries: RefCell<HashMap<LeaseId, Entry>>,
+    /// When to look at which, earliest first.
+    due: RefCell<BTreeSet<(Timestamp, LeaseId)>>,
+    /// What the renewals' task sleeps until.
+    sleeping_until: Cell<Timestamp>,
+    sooner: Notify,
+}
+
+/// One lease. Dropping it tells its holder that nobody looks after it any more.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) lease: Lease,
+    pub(super) cell: Arc<LeaseCell>,
+    pub(super) class: Class,
+    pub(super) granted: Timestamp,
+    /// Where it has its key.
+    pub(super) seats: Seats,
+    pub(super) let_others_in: Option<NonZeroU32>,
+    due: Timestamp,
+    /// Dropped when its key is not to be watched any more.
+    watch: Option<Rc<Watch>>,
+}
+
+impl Entry {
+    /// Ends it because its holder gave it up.
+    pub(super) fn settle(self) {
+        self.cell.lose(LossReason::Released);
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.cell.lose(LossReason::EngineStopped);
+    }
+}
+
+impl Leases {
+    pub(super) fn insert(
+        &self,
+        id: LeaseId,
+        sent: Timestamp,
+        request: &AcquireRequest,
+        cell: Arc<LeaseCell>,
+        seats: Seats,
+    ) {
+        let AcquireRequest { settings, class, let_others_in, .. } = request;
+        let lease = Lease::new(sent, *settings);
+        let due = lease.poll_timeout();
+        let entry = Entry {
+            lease,
+            cell,
+            class: class.clone(),
+            granted: sent,
+            seats,
+            let_others_in: *let_others_in,
+            due,
+            watch: None,
+        };
+        self.entries.borrow_mut().insert(id, entry);
+        self.schedule(due, id);
+    }
+
+    pub(super) fn remove(&self, id: LeaseId) -> Option<Entry> {
+        let entry = self.entries.borrow_mut().remove(&id)?;
+        self.due.borrow_mut().remove(&(entry.due, id));
+        Some(entry)
+    }
+
+    /// Ends a lease whose holder has taken it over.
+    pub(super) fn settle(&self, id: LeaseId) {
+        if let Some(entry) = self.remove(id) {
+            entry.settle();
+        }
+    }
+
+    /// Ends all of them.
+    pub(super) fn clear(&self) {
+        self.due.borrow_mut().clear();
+        self.entries.borrow_mut().clear();
+    }
+
+    fn schedule(&self, due: Timestamp, id: LeaseId) {
+        if due != Timestamp::MAX {
+            self.due.borrow_mut().insert((due, id));
+        }
+        if due < self.sleeping_until.get() {
+            self.sooner.notify_one();
+        }
+    }
+
+    /// Changes a lease, and tells its holder what that means. `None` when it is held no more.
+    fn update<T>(&self, id: LeaseId, change: impl FnOnce(&mut Lease) -> T) -> Option<T> {
+        let mut entries = self.entries.borrow_mut();
+        let entry = entries.get_mut(&id)?;
+        let result = change(&mut entry.lease);
+        entry.cell.set_deadline(entry.lease.deadline());
+        if let Some(reason) = entry.lease.lost()
+            && entry.due != Timestamp::MAX
+        {
+            event::lost(entry.cell.key(), &entry.class, reason);
+            entry.cell.lose(reason.clone());
+            entry.watch = None;
+        }
+        let due = entry.lease.poll_timeout();
+        let was = std::mem::replace(&mut entry.due, due);
+        drop(entries);
+        if due != was {
+            self.due.borrow_mut().remove(&(was, id));
+            self.schedule(due, id);
+        }
+        Some(result)
+    }
+
+    /// What to renew now: what is due, and what is due so soon that it may go along.
+    pub(super) fn take_due(&self, now: Timestamp) -> Vec<(LeaseId, Renewal)> {
+        let mut due = self.due.borrow_mut();
+        if due.first().is_none_or(|(first, _)| *first > now) {
+            return Vec::new();
+        }
+        let later = due.split_off(&(now + LONGEST_AHEAD, LeaseId(0)));
+        let look_at = std::mem::replace(&mut *due, later);
+        drop(due);
+        let mut renewals = Vec::new();
+        for (was, id) in look_at {
+            self.due.borrow_mut().insert((was, id));
+            let wanted = self.update(id, |lease| {
+                let ahead = (lease.ttl().validity() / GO_ALONG).min(LONGEST_AHEAD);
+                lease.poll_renewal(now, ahead).then(|| lease.ttl())
+            });
+            if let Some(Some(ttl)) = wanted
+                && let Some(renewal) = self.renewal(id, ttl)
+            {
+                renewals.push((id, renewal));
+            }
+        }
+        renewals
+    }
+
+    /// Has the key of a lease that is held watched, or not any more.
+    pub(super) fn watch(
+        &self,
+        id: LeaseId,
+        watch: impl FnOnce(LockKey, Token) -> Option<Rc<Watch>>,
+    ) {
+        if let Some(entry) = self.entries.borrow_mut().get_mut(&id)
+            && entry.lease.lost().is_none()
+        {
+            entry.watch = watch(entry.cell.key().clone(), entry.cell.token().clone());
+        }
+    }
+
+    pub(super) fn renewal(&self, id: LeaseId, ttl: Ttl) -> Option<Renewal> {
+        let entries = self.entries.borrow();
+        let cell = &entries.get(&id)?.cell;
+        Some(Renewal { key: cell.key().clone(), token: cell.token().clone(), ttl })
+    }
+
+    /// Changes what is known of a lease's keys; `None` when it was given back.
+    pub(super) fn with_seats<T>(
+        &self,
+        id: LeaseId,
+        change: impl FnOnce(&mut Seats) -> T,
+    ) -> Option<T> {
+        self.entries.borrow_mut().get_mut(&id).map(|entry| change(&mut entry.seats))
+    }
+
+    /// Why a lease is lost that was not given back.
+    pub(super) fn lost(&self, id: LeaseId) -> Option<LossReason> {
+        self.entries.borrow().get(&id)?.lease.lost().cloned()
+    }
+
+    /// The TTL that renewals of a lease ask for.
+    pub(super) fn ttl(&self, id: LeaseId) -> Option<Ttl> {
+        self.entries.borrow().get(&id).map(|entry| entry.lease.ttl())
+    }
+
+    /// The cell of a lease that is held.
+    pub(super) fn held(&self, id: LeaseId) -> Option<Arc<LeaseCell>> {
+        let entries = self.entries.borrow();
+        entries
+            .get(&id)
+            .filter(|entry| entry.lease.lost().is_none())
+            .map(|entry| Arc::clone(&entry.cell))
+    }
+
+    /// When the first of them is due; the caller sleeps until then, unless it is told before.
+    pub(super) fn next(&self) -> Timestamp {
+        let next = self.due.borrow().first().map_or(Timestamp::MAX, |(due, _)| *due);
+        self.sleeping_until.set(next);
+        next
+    }
+
+    /// Resolves when one is due sooner than that.
+    pub(super) async fn sooner(&self) {
+        self.sooner.notified().await;
+    }
+
+    /// Takes one node's answer to a renewal, and says what it counts for; `None` when the lease was
+    /// given back.
+    pub(super) fn counted(
+        &self,
+        id: LeaseId,
+        node: NodeId,
+        answer: &Result<RenewalAnswer, NodeError>,
+    ) -> Option<Said> {
+        let mut entries = self.entries.borrow_mut();
+        let entry = entries.get_mut(&id)?;
+        if let Err(error) = answer {
+            event::renewal_failed(entry.cell.key(), &entry.class, error);
+        }
+        entry.seats.renewed(clock::now(), node, answer)
+    }
+
+    /// Hands in what the nodes' answers come to, to a request that was queued at `sent`.
+    pub(super) fn answer(&self, id: LeaseId, sent: Timestamp, ttl: Ttl, verdict: &Verdict) {
+        let now = clock::now();
+        if matches!(verdict, Verdict::Ours) {
+            self.with_seats(id, |seats| seats.prove(sent));
+        }
+        self.update(id, |lease| match verdict {
+            Verdict::Ours => lease.handle_renewed(now, sent, ttl),
+            Verdict::Gone => lease.lose(LossReason::Gone),
+            Verdict::Other(holder) => lease.lose(LossReason::Taken { holder: holder.clone() }),
+            Verdict::Untold(_) => lease.handle_unknown(now, random::jitter()),
+        });
+    }
+}
+
+/// A renewal goes along with others when it is due within 1/36 of the validity, a twelfth of the
+/// time between two of them: so batching makes at most 9 % more renewals.
+const GO_ALONG: u32 = 36;
+
+/// No renewal is looked at earlier than this.
+const LONGEST_AHEAD: Duration = Duration::from_millis(100);

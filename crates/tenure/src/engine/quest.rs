@@ -1,0 +1,277 @@
+//! One acquisition under one token.
+
+use std::{rc::Rc, sync::Arc, time::Duration};
+
+use tenure_core::{
+    Attempt, FencingToken, Held, NodeId, Op, Outcome, Quorum, Reply, Ticket, Timestamp, Token, Ttl,
+    Vote, Wait, Waiting,
+};
+
+use super::{
+    command::{AcquireRequest, How},
+    lease::{Holding, LeaseCell},
+    resume::Resumed,
+    seats::{Seat, Seats},
+    state::State,
+    vote::{Ballot, Failed},
+};
+use crate::{
+    clock,
+    error::{AcquireError, NoQuorum, NodeError, NodeErrorKind},
+    node::{Brought, Call, Waiter},
+    random,
+};
+
+/// How one try ended.
+pub(super) enum Tried {
+    Acquired(FencingToken, Timestamp),
+    Held(Held),
+    Queued {
+        held: Held,
+        ticket: Ticket,
+        position: u64,
+    },
+    /// Ask again at once.
+    Again,
+    Free,
+    /// It could not be told; and who holds the lock where it could, if without them there would be
+    /// a majority: waiting for them may help.
+    Untold(NoQuorum, Option<Held>),
+}
+
+/// One acquisition under one token: its tries, until it holds the lock or gives up.
+///
+/// Dropping it at any moment sends a release behind whatever was asked, so nothing of it is left on
+/// a node: no key, and no place in the queue.
+pub(super) struct Quest<'a> {
+    state: &'a Rc<State>,
+    pub(super) request: &'a AcquireRequest,
+    pub(super) waiter: Rc<Waiter>,
+    /// Something under this token may be on a node.
+    open: bool,
+    sent: Timestamp,
+    /// The largest number that a node told, where several vote.
+    pub(super) seen: Option<FencingToken>,
+    /// The attempt at several nodes.
+    ballot: Option<Ballot>,
+    /// Where several nodes have the key, once they do.
+    seats: Vec<Seat>,
+}
+
+impl<'a> Quest<'a> {
+    pub(super) fn begin(
+        state: &'a Rc<State>,
+        request: &'a AcquireRequest,
+        seen: Option<FencingToken>,
+    ) -> Result<Self, AcquireError> {
+        let token = match &request.how {
+            How::Resume(token) => token.clone(),
+            How::Try | How::Steal => {
+                let random = random::token().map_err(|_| AcquireError::EngineStopped)?;
+                Token::new(random, &request.label)
+            }
+        };
+        let waiter =
+            Waiter::new(token, claim(request.settings.ttl, state.nodes.first().round_trip()));
+        let (sent, ballot, seats) = (Timestamp::default(), None, Vec::new());
+        Ok(Self { state, request, waiter, open: false, sent, seen, ballot, seats })
+    }
+
+    pub(super) fn is_queued(&self) -> bool {
+        self.waiter.is_queued()
+    }
+
+    /// One attempt.
+    pub(super) async fn attempt(&mut self, waiting: &mut Waiting, limit: Duration) -> Tried {
+        match (self.state.nodes.sole(), &self.request.how) {
+            (Some(_), _) => self.attempt_on_one(waiting, limit).await,
+            (None, How::Resume(token)) => self.resume(token, limit).await,
+            (None, How::Try | How::Steal) => self.vote(limit).await,
+        }
+    }
+
+    /// One round of votes of several nodes.
+    async fn vote(&mut self, limit: Duration) -> Tried {
+        let Self { state, request, .. } = *self;
+        let token = self.waiter.token().clone();
+        let proposal = tenure_core::proposal(self.seen, state.nodes.wall_us());
+        self.open = true;
+        let ballot = Ballot::begin(state, request, &token, proposal, limit);
+        let ballot = self.ballot.insert(ballot);
+        self.sent = ballot.sent();
+        let result = ballot.settle(state, request, &token).await;
+        self.seen = self.seen.max(ballot.seen());
+        match result {
+            Ok(number) => {
+                self.seats = ballot.seats();
+                Tried::Acquired(number, self.sent)
+            }
+            Err(Failed::Held(held)) => Tried::Held(held),
+            Err(Failed::Untold(none, held)) => Tried::Untold(none, held),
+        }
+    }
+
+    /// Takes a lease up again that several nodes have.
+    async fn resume(&mut self, token: &Token, limit: Duration) -> Tried {
+        self.sent = clock::now();
+        let AcquireRequest { key, settings, .. } = self.request;
+        match self.state.resumed(key, token, settings.ttl, limit).await {
+            Ok(Resumed::Yes(number, seats)) => {
+                self.seats = seats;
+                Tried::Acquired(number, self.sent)
+            }
+            Ok(Resumed::Held(held)) => Tried::Held(held),
+            Ok(Resumed::Free) => Tried::Free,
+            Err(none) => Tried::Untold(none, None),
+        }
+    }
+
+    /// One vote of the only node.
+    async fn attempt_on_one(&mut self, waiting: &mut Waiting, limit: Duration) -> Tried {
+        let AcquireRequest { settings, min_validity, .. } = self.request;
+        let least = min_validity.unwrap_or_default();
+        self.sent = clock::now();
+        // What was asked for by the token of a lease that is held is never undone.
+        self.open = !matches!(self.request.how, How::Resume(_));
+        let mut attempt = Attempt::new(self.sent, Quorum::ONE, settings.ttl, least);
+        let mut trouble = None;
+        while let Some(node) = attempt.poll_ask() {
+            let vote = match self.ask(waiting, limit).await {
+                Ok(Reply::Granted(number)) => Vote::Granted(number),
+                Ok(Reply::Held(held)) => Vote::Refused { held, last_number: None },
+                Ok(Reply::Queued { held, ticket, position }) => {
+                    return Tried::Queued { held, ticket, position };
+                }
+                Ok(Reply::More) => return Tried::Again,
+                Ok(Reply::Free) => {
+                    self.open = false;
+                    return Tried::Free;
+                }
+                Ok(Reply::Faulty(fault)) => {
+                    trouble = Some(self.error(NodeErrorKind::FenceUnusable).with_source(fault));
+                    Vote::Unknown
+                }
+                Ok(_) => {
+                    trouble = Some(self.error(NodeErrorKind::Protocol).maybe_applied());
+                    Vote::Unknown
+                }
+                Err(error) => {
+                    trouble = Some(error);
+                    Vote::Unknown
+                }
+            };
+            attempt.handle_vote(clock::now(), node, vote);
+        }
+        // The grant came, but too late to be of use: it is undone like one that was not told.
+        let late = || self.error(NodeErrorKind::TimedOut).maybe_applied();
+        let mut unsure = false;
+        let tried = match attempt.outcome() {
+            Some(Outcome::Acquired(number)) => Tried::Acquired(number, self.sent),
+            Some(Outcome::Held(held)) => Tried::Held(held),
+            Some(Outcome::TooLate | Outcome::Unknown { .. }) | None => {
+                unsure = trouble.as_ref().is_none_or(NodeError::may_be_applied);
+                Tried::Untold(untold(trouble.unwrap_or_else(late)), None)
+            }
+        };
+        if unsure {
+            self.waiter.set_ambiguous();
+        }
+        self.open &= unsure || self.is_queued();
+        tried
+    }
+
+    fn ask(&self, waiting: &mut Waiting, limit: Duration) -> Call {
+        let AcquireRequest { how, settings, wait, .. } = self.request;
+        let (key, token, ttl) =
+            (self.request.key.clone(), self.waiter.token().clone(), settings.ttl);
+        let node = self.state.nodes.first();
+        match how {
+            How::Resume(_) => node.call(Op::Resume { key, token, ttl }, limit),
+            How::Steal => node.call(Op::Steal { key, token, ttl }, limit),
+            How::Try => {
+                let op = Op::Acquire { key, token, ttl, proposal: None, place: None };
+                if *wait == Wait::No {
+                    return node.call(op, limit);
+                }
+                let (ticket, suspect) = (waiting.ticket(), waiting.take_suspect());
+                node.call_waiting(op, &self.waiter, Brought { ticket, suspect }, limit)
+            }
+        }
+    }
+
+    /// Enters a grant into the table of leases.
+    pub(super) fn hold(
+        mut self,
+        number: FencingToken,
+        sent: Timestamp,
+    ) -> Result<Holding, AcquireError> {
+        self.open = false;
+        let AcquireRequest { key, settings, .. } = self.request;
+        let deadline = sent + settings.ttl.validity();
+        let life = Arc::clone(&self.state.life);
+        let token = self.waiter.token().clone();
+        let cell = Arc::new(LeaseCell::new(key.clone(), token, number, deadline, life));
+        let id = self.state.fresh_lease();
+        let seats = self.seats();
+        let cell_of_lease = Arc::clone(&cell);
+        self.state.leases.insert(id, sent, self.request, cell_of_lease, seats);
+        if self.state.nodes.sole().is_some() {
+            self.state.young.add(id, settings.ttl);
+        }
+        if let Some(ballot) = self.ballot.take() {
+            ballot.follow(self.state, id);
+        }
+        let inbox = self.state.inbox.upgrade().ok_or(AcquireError::EngineStopped)?;
+        Ok(Holding::new(id, cell, inbox))
+    }
+
+    /// Where it has its key, now that it is held.
+    fn seats(&mut self) -> Seats {
+        let now = clock::now();
+        let seats = match self.state.nodes.sole() {
+            Some(_) => vec![Seat::granted(self.waiter.standing(), now)],
+            None => std::mem::take(&mut self.seats),
+        };
+        Seats::new(seats, now)
+    }
+
+    fn error(&self, kind: NodeErrorKind) -> NodeError {
+        NodeError::new(self.state.nodes.first().name(), kind)
+    }
+}
+
+impl Drop for Quest<'_> {
+    fn drop(&mut self) {
+        if !self.open {
+            return;
+        }
+        let until = self.sent + self.request.settings.ttl.get();
+        let of = || (self.request.key.clone(), self.waiter.token().clone());
+        match &mut self.ballot {
+            None => {
+                let (key, token) = of();
+                self.state.undo(NodeId(0), key, token, self.waiter.standing(), until);
+            }
+            Some(ballot) => {
+                while let Some((node, standing)) = ballot.poll_undo() {
+                    let (key, token) = of();
+                    self.state.undo(node, key, token, standing, until);
+                }
+            }
+        }
+    }
+}
+
+/// The short TTL of a hand-over, until the waiter confirms: never more than it wants.
+fn claim(ttl: Ttl, round_trip: Duration) -> Ttl {
+    let claim = LEAST_CLAIM.max(round_trip.saturating_mul(10));
+    Ttl::new(claim).map_or(ttl, |claim| claim.min(ttl))
+}
+
+/// Ten round trips to another continent; a dead waiter that looks alive holds up the queue so long.
+const LEAST_CLAIM: Duration = Duration::from_secs(1);
+
+fn untold(error: NodeError) -> NoQuorum {
+    let needed = Quorum::ONE.needed();
+    NoQuorum { granted: 0, needed, failed: vec![error] }
+}

@@ -1,0 +1,155 @@
+//! Where a lease has its key.
+
+use tenure_core::{NodeId, RenewalAnswer, Timestamp};
+
+use super::tally::Said;
+use crate::{error::NodeError, node::Standing};
+
+/// What is known of a lease on one node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seat {
+    /// What of its wait may still be on the node.
+    pub(super) standing: Standing,
+    /// When the node was first heard to have the key, since which it has not been heard to have
+    /// lost it.
+    since: Option<Timestamp>,
+    /// A request for the key was not answered: it may still arrive.
+    pub(super) is_unsure: bool,
+}
+
+impl Seat {
+    /// The node has the key, as it told at `now`.
+    pub(super) fn granted(standing: Standing, now: Timestamp) -> Self {
+        Self { standing, since: Some(now), is_unsure: false }
+    }
+
+    /// Whether nothing of the lease is on the node, nor may yet arrive there.
+    pub(super) fn is_vacant(&self) -> bool {
+        self.since.is_none() && !self.is_unsure && !self.standing.ambiguous
+    }
+
+    /// The node was asked for the key, and has not answered.
+    pub(super) fn asked() -> Self {
+        Self { is_unsure: true, ..Self::default() }
+    }
+}
+
+/// Where a lease has its key, and where it had it all the time.
+///
+/// A majority of the nodes must have had the key at every moment, or another may have held the lock
+/// in between. So a node that got its key later counts from the next renewal on: then it had the
+/// key already when the last renewal was sent that a majority answered.
+///
+/// One that was asked with the others, and whose grant came after it was settled but within its
+/// time limit, counts as they do. That trusts the others to have kept their keys for that moment.
+#[derive(Debug)]
+pub(super) struct Seats {
+    seats: Vec<Seat>,
+    /// When it was acquired.
+    began: Timestamp,
+    /// A majority had the key at this moment.
+    proved: Timestamp,
+}
+
+impl Seats {
+    /// Those of a lease that a majority granted before `now`.
+    pub(super) fn new(seats: Vec<Seat>, now: Timestamp) -> Self {
+        Self { seats, began: now, proved: now }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Seat> {
+        self.seats.iter()
+    }
+
+    /// Takes a node's answer to a renewal at `now`, and says what it counts for.
+    pub(super) fn renewed(
+        &mut self,
+        now: Timestamp,
+        node: NodeId,
+        answer: &Result<RenewalAnswer, NodeError>,
+    ) -> Option<Said> {
+        let seat = self.seats.get_mut(node.0)?;
+        Some(match answer {
+            Ok(RenewalAnswer::Renewed) => {
+                let since = *seat.since.get_or_insert(now);
+                if since <= self.proved { Said::Ours } else { Said::Gone }
+            }
+            Ok(RenewalAnswer::Other(holder)) => {
+                seat.since = None;
+                Said::Other(holder.clone())
+            }
+            Ok(RenewalAnswer::Gone | RenewalAnswer::Refused(_)) => {
+                seat.since = None;
+                Said::Gone
+            }
+            Err(error) => Said::Untold(error.clone()),
+        })
+    }
+
+    /// A majority had the key when a renewal that was sent then was answered.
+    pub(super) fn prove(&mut self, sent: Timestamp) {
+        self.proved = self.proved.max(sent);
+    }
+
+    /// The node is asked for the key once more.
+    pub(super) fn ask(&mut self, node: NodeId) {
+        if let Some(seat) = self.seats.get_mut(node.0) {
+            seat.is_unsure = true;
+        }
+    }
+
+    /// The node has answered that: it has the key now, or another has it.
+    pub(super) fn told(&mut self, now: Timestamp, node: NodeId, has_key: bool) {
+        if let Some(seat) = self.seats.get_mut(node.0) {
+            seat.is_unsure = false;
+            if has_key {
+                seat.since.get_or_insert(now);
+            }
+        }
+    }
+
+    /// The node's vote came after the others had decided, and it granted.
+    pub(super) fn voted(&mut self, node: NodeId) {
+        self.told(self.began, node, true);
+    }
+
+    /// The node did not answer that: the request may be carried out at any time.
+    pub(super) fn untold(&mut self, node: NodeId) {
+        if let Some(seat) = self.seats.get_mut(node.0) {
+            seat.standing.ambiguous = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Timestamp {
+        Timestamp::from_nanos(ms * 1_000_000)
+    }
+
+    /// The second node has its key since after the first renewal was sent.
+    #[test]
+    fn a_key_that_was_not_there_all_the_time_does_not_count() {
+        let granted = Seat::granted(Standing::default(), at(1));
+        let mut seats = Seats::new(vec![granted, Seat::asked()], at(1));
+        let renew = |seats: &mut Seats, now, node| {
+            let said = seats.renewed(at(now), NodeId(node), &Ok(RenewalAnswer::Renewed));
+            matches!(said, Some(Said::Ours))
+        };
+        assert!(renew(&mut seats, 10, 0));
+        assert!(!renew(&mut seats, 11, 1), "heard of for the first time");
+        assert!(!renew(&mut seats, 12, 1), "no renewal was proved since");
+        seats.prove(at(10));
+        assert!(!renew(&mut seats, 13, 1), "it was sent before");
+        seats.prove(at(11));
+        assert!(renew(&mut seats, 14, 1));
+        // What was lost and given anew is new.
+        let gone = seats.renewed(at(20), NodeId(1), &Ok(RenewalAnswer::Gone));
+        assert!(matches!(gone, Some(Said::Gone)));
+        seats.told(at(21), NodeId(1), true);
+        assert!(!renew(&mut seats, 22, 1));
+        assert!(renew(&mut seats, 22, 0));
+    }
+}

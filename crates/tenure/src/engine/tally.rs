@@ -1,0 +1,128 @@
+//! What the nodes say of one lease, and what a majority of all of them makes of it.
+
+use tenure_core::{Holder, Quorum};
+
+use crate::error::NodeError;
+
+/// What one node says of a lease.
+#[derive(Clone, Debug)]
+pub(super) enum Said {
+    /// Its key is there; or it was, and is released.
+    Ours,
+    /// Its key is not there; or it was not all the time.
+    Gone,
+    /// Another holds the lock there.
+    Other(Holder),
+    /// The node could not tell, for this reason.
+    Untold(NodeError),
+}
+
+/// What it comes to.
+#[derive(Clone, Debug)]
+pub(super) enum Verdict {
+    /// A majority of all nodes has the key.
+    Ours,
+    /// So many do not that no majority can, and most of those have no key.
+    Gone,
+    /// So many do not that no majority can, and another holds the lock on most of those.
+    Other(Holder),
+    /// Neither: too many could not tell. The reason of the first.
+    Untold(NodeError),
+}
+
+/// Counts what the nodes say. The unreachable ones count among all: a majority of the others could
+/// exist twice.
+#[derive(Debug)]
+pub(super) struct Tally {
+    quorum: Quorum,
+    ours: usize,
+    gone: usize,
+    others: Vec<Holder>,
+    failed: Vec<NodeError>,
+}
+
+impl Tally {
+    pub(super) const fn new(quorum: Quorum) -> Self {
+        Self { quorum, ours: 0, gone: 0, others: Vec::new(), failed: Vec::new() }
+    }
+
+    /// Takes what one more node says.
+    pub(super) fn add(&mut self, said: Said) {
+        match said {
+            Said::Ours => self.ours += 1,
+            Said::Gone => self.gone += 1,
+            Said::Other(holder) => self.others.push(holder),
+            Said::Untold(error) => self.failed.push(error),
+        }
+    }
+
+    /// The verdict, as soon as no further answer can change it.
+    pub(super) fn verdict(&self) -> Option<Verdict> {
+        let (needed, nodes) = (self.quorum.needed(), self.quorum.nodes());
+        let against = self.gone + self.others.len();
+        let open = nodes.saturating_sub(self.ours + against + self.failed.len());
+        if self.ours >= needed {
+            return Some(Verdict::Ours);
+        }
+        if against > nodes - needed {
+            let taken = self.others.first().filter(|_| self.others.len() >= self.gone);
+            return Some(taken.map_or(Verdict::Gone, |holder| Verdict::Other(holder.clone())));
+        }
+        let is_certain = self.ours + open < needed && against + open <= nodes - needed;
+        // When all have answered there is a reason: else one of the two above would be the case.
+        let reason = self.failed.first().filter(|_| is_certain || open == 0);
+        reason.map(|error| Verdict::Untold(error.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::NodeErrorKind;
+
+    fn verdict(nodes: usize, said: &str) -> &'static str {
+        let mut tally = Tally::new(Quorum::new(nodes).unwrap());
+        for one in said.chars() {
+            tally.add(match one {
+                'y' => Said::Ours,
+                'g' => Said::Gone,
+                'o' => Said::Other(Holder::from_value(b"x")),
+                _ => Said::Untold(NodeError::new(&"n".into(), NodeErrorKind::TimedOut)),
+            });
+        }
+        match tally.verdict() {
+            None => "open",
+            Some(Verdict::Ours) => "ours",
+            Some(Verdict::Gone) => "gone",
+            Some(Verdict::Other(_)) => "other",
+            Some(Verdict::Untold(_)) => "untold",
+        }
+    }
+
+    #[test]
+    fn a_majority_of_all_decides_as_soon_as_it_is_certain() {
+        for (nodes, said, means) in [
+            (1, "y", "ours"),
+            (1, "g", "gone"),
+            (1, "o", "other"),
+            (1, "e", "untold"),
+            (3, "y", "open"),
+            (3, "yy", "ours"),
+            (3, "gg", "gone"),
+            (3, "go", "other"),
+            (3, "ye", "open"),
+            (3, "yeg", "untold"),
+            (3, "ee", "untold"),
+            (4, "yy", "open"),
+            (4, "gg", "gone"),
+            (4, "yyg", "open"),
+            (4, "yyge", "untold"),
+            (4, "yyy", "ours"),
+            (5, "yyegg", "untold"),
+            (5, "eyygg", "untold"),
+            (5, "ggg", "gone"),
+        ] {
+            assert_eq!(verdict(nodes, said), means, "{nodes} nodes: {said}");
+        }
+    }
+}

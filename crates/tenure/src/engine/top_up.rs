@@ -1,0 +1,82 @@
+//! Nodes that come to a lease after the others: late grants, and nodes that had lost their key.
+
+use std::rc::Rc;
+
+use tenure_core::{FencingToken, NodeId, Op, Reply};
+
+use super::{
+    lease::LeaseId,
+    state::{State, command_limit},
+};
+use crate::{clock, error::NodeError, task};
+
+impl State {
+    /// Asks a node without a key of the lease for one, under the same token. It helps to outlast
+    /// the next loss; what it says of the past is nothing.
+    pub(super) fn top_up(self: &Rc<Self>, id: LeaseId, node: NodeId) {
+        let Some(cell) = self.leases.held(id) else { return };
+        let Some(ttl) = self.leases.ttl(id) else { return };
+        self.leases.with_seats(id, |seats| seats.ask(node));
+        let (key, token) = (cell.key().clone(), cell.token().clone());
+        let proposal = Some(cell.number());
+        let op = Op::Acquire { key, token, ttl, proposal, place: None };
+        let answer = self.nodes.get(node).call(op, command_limit(ttl.get()));
+        let state = Rc::clone(self);
+        task::spawn(async move {
+            let answer = answer.await;
+            state.heard_late(id, node, &answer, false);
+        });
+    }
+
+    /// Takes an answer to a request for the key of a lease that a majority has granted before. If
+    /// the lease was given back meanwhile, a release is behind the request.
+    pub(super) fn heard_late(
+        &self,
+        id: LeaseId,
+        node: NodeId,
+        answer: &Result<Reply, NodeError>,
+        is_vote: bool,
+    ) {
+        let now = clock::now();
+        match answer.as_ref().map(vote_of) {
+            Ok(Reply::Granted(number)) => {
+                self.leases.with_seats(id, |seats| match is_vote {
+                    true => seats.voted(node),
+                    false => seats.told(now, node, true),
+                });
+                self.confirm_late(id, node, *number);
+            }
+            Ok(Reply::Held(_)) => {
+                self.leases.with_seats(id, |seats| seats.told(now, node, false));
+            }
+            Err(error) if !error.may_be_applied() => {
+                self.leases.with_seats(id, |seats| seats.told(now, node, false));
+            }
+            Ok(_) | Err(_) => {
+                self.leases.with_seats(id, |seats| seats.untold(node));
+            }
+        }
+    }
+
+    /// Has a node that granted under a smaller number than the lease's raise its own, so that it
+    /// tells the lease's to whoever takes the lease up by its token.
+    fn confirm_late(&self, id: LeaseId, node: NodeId, its: FencingToken) {
+        let Some(cell) = self.leases.held(id) else { return };
+        let Some(ttl) = self.leases.ttl(id) else { return };
+        if its < cell.number() {
+            let (key, token, number) = (cell.key().clone(), cell.token().clone(), cell.number());
+            let op = Op::Confirm { key, token, ttl, number };
+            let answer = self.nodes.get(node).call(op, command_limit(ttl.get()));
+            // Nothing depends on it now: the release brings the number, too.
+            task::spawn(async move { drop(answer.await) });
+        }
+    }
+}
+
+/// The answer proper, without what a quorum reckons with.
+pub(super) fn vote_of(reply: &Reply) -> &Reply {
+    match reply {
+        Reply::Voted { reply, .. } => reply,
+        reply => reply,
+    }
+}

@@ -1,0 +1,63 @@
+//! Many who want one lock of several servers.
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use tenure::blocking::Client;
+use tenure_testkit::unique_key;
+
+use super::Nodes;
+use crate::{LIMIT, secs, servers};
+
+/// Each contender, with a client of its own, takes the lock so many times; never two at once, and
+/// each under a larger number.
+fn contend(urls: &str, contenders: usize, times: usize) {
+    let key = unique_key("contend");
+    let (busy, numbers) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..contenders {
+            scope.spawn(|| {
+                let lock = Client::connect(urls).unwrap().lock(&key).ttl(secs(10));
+                for _ in 0..times {
+                    let guard = lock.acquire_within(LIMIT * 3).unwrap();
+                    assert!(!busy.swap(true, Ordering::SeqCst), "two hold it");
+                    numbers.lock().unwrap().push(guard.fencing_token());
+                    busy.store(false, Ordering::SeqCst);
+                    guard.release().unwrap();
+                }
+            });
+        }
+    });
+    let numbers = numbers.into_inner().unwrap();
+    assert_eq!(numbers.len(), contenders * times);
+    assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+}
+
+#[test]
+fn sixteen_contenders_at_three_nodes_all_get_it() {
+    contend(&servers::mixed(3), 16, 2);
+}
+
+#[test]
+fn a_split_vote_of_two_nodes_settles() {
+    contend(&servers::mixed(2), 4, 4);
+}
+
+#[test]
+fn a_split_vote_of_four_nodes_settles() {
+    contend(&servers::mixed(4), 4, 4);
+}
+
+/// Two of the nodes that are left must agree, so many votes are split.
+#[test]
+fn contenders_with_one_node_down_all_get_it() {
+    let nodes = Nodes::start(3);
+    let urls: Vec<_> = nodes.0.iter().map(tenure_testkit::Server::url).collect();
+    nodes.0[2].kill();
+    contend(&urls.join(","), 6, 3);
+}

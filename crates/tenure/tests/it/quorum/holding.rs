@@ -1,0 +1,107 @@
+//! A lease over several servers: who has its key, and what it outlasts.
+
+use std::thread;
+
+use tenure::LossReason;
+use tenure_testkit::{eventually, unique_key};
+
+use super::Nodes;
+use crate::{LIMIT, ms, secs, servers};
+
+#[test]
+fn a_node_that_grants_late_belongs_to_the_lease() {
+    let (nodes, key) = (Nodes::start(3), unique_key("late"));
+    let frozen = nodes.0[2].freeze_process();
+    let guard = nodes.client().lock(&key).ttl(secs(600)).acquire().unwrap();
+    let token = guard.token().as_str().to_owned();
+    frozen.thaw();
+    eventually(LIMIT, "it has the key", || nodes.having(&key, token.as_bytes()) == 3);
+    guard.release().unwrap();
+    nodes.becomes_free(&key);
+}
+
+/// The request for the key is still on its way when the lock is given back.
+#[test]
+fn a_release_comes_behind_the_request_for_the_key() {
+    let (nodes, key) = (Nodes::start(3), unique_key("behind"));
+    let fence = format!("{{{key}}}:tenure.fence");
+    let frozen = nodes.0[0].freeze_process();
+    let lock = nodes.client().lock(&key).ttl(secs(600));
+    lock.acquire().unwrap().release().unwrap();
+    frozen.thaw();
+    // The request was carried out, since it left a number; and then the release.
+    eventually(LIMIT, "it was granted", || servers::exists(&nodes.0[0], &fence));
+    nodes.becomes_free(&key);
+}
+
+#[test]
+fn a_lease_outlasts_the_loss_of_one_node() {
+    let (nodes, key) = (Nodes::start(3), unique_key("outlasts"));
+    let guard = nodes.client().lock(&key).ttl(ms(1_500)).acquire().unwrap();
+    nodes.0[1].kill();
+    thread::sleep(ms(4_500));
+    assert_eq!(guard.ensure_held(), Ok(()));
+    guard.release().unwrap();
+}
+
+#[test]
+fn a_node_that_lost_its_key_gets_it_again_and_counts_from_then_on() {
+    let (nodes, key) = (Nodes::start(3), unique_key("top-up"));
+    let guard = nodes.client().lock(&key).ttl(secs(3)).acquire().unwrap();
+    let token = guard.token().as_str().to_owned();
+    nodes.0[0].restart_empty();
+    eventually(LIMIT, "it has the key again", || nodes.having(&key, token.as_bytes()) == 3);
+    // Two renewals: the first proves that a majority had the key when this one had it, too.
+    thread::sleep(secs(3));
+    nodes.0[1].kill();
+    thread::sleep(secs(6));
+    assert_eq!(guard.ensure_held(), Ok(()));
+    guard.release().unwrap();
+}
+
+/// Another may have held the lock while a majority had no key of ours.
+#[test]
+fn a_majority_that_lost_the_key_loses_the_lease_and_nothing_is_made_again() {
+    let (nodes, key) = (Nodes::start(3), unique_key("lost"));
+    let guard = nodes.client().lock(&key).ttl(secs(3)).acquire().unwrap();
+    for node in &nodes.0[..2] {
+        assert!(node.cmd(&["FLUSHALL"]).is_ok());
+    }
+    assert_eq!(guard.lost(), LossReason::Gone);
+    let token = guard.token().as_str().to_owned();
+    assert!(nodes.having(&key, token.as_bytes()) <= 1);
+    assert!(guard.release().is_err());
+    nodes.becomes_free(&key);
+}
+
+/// Servers forget, are down and are behind, in turn; and no number is ever smaller.
+#[test]
+fn numbers_grow_over_everything() {
+    let (nodes, key) = (Nodes::start(3), unique_key("numbers"));
+    let client = nodes.client();
+    let lock = client.lock(&key).ttl(secs(5));
+    let mut last = None;
+    for round in 0..12 {
+        let node = &nodes.0[round % 3];
+        let mut frozen = None;
+        match round % 4 {
+            0 => assert!(node.cmd(&["FLUSHALL"]).is_ok()),
+            1 => node.restart_empty(),
+            2 => frozen = Some(node.freeze_process()),
+            _ => {
+                let ahead = format!("{{{key}}}:tenure.fence");
+                let number = last.map_or(1, tenure::FencingToken::get) + 1_000_000_000;
+                assert!(node.cmd(&["SET", &ahead, &number.to_string(), "PX", "600000"]).is_ok());
+            }
+        }
+        let guard = match round % 5 {
+            4 => lock.steal().unwrap(),
+            _ => lock.acquire_within(LIMIT).unwrap(),
+        };
+        let number = guard.fencing_token();
+        assert!(Some(number) > last, "{number} after {last:?} in round {round}");
+        last = Some(number);
+        guard.release().unwrap();
+        drop(frozen);
+    }
+}

@@ -1,0 +1,37 @@
+//! Several servers that vote, and some of them in trouble.
+
+mod contention;
+mod holding;
+mod outage;
+
+use tenure::blocking::Client;
+use tenure_testkit::{Server, ServerKind, eventually};
+
+use crate::{LIMIT, servers};
+
+/// Servers that a test may hurt.
+struct Nodes(Vec<Server>);
+
+impl Nodes {
+    /// So many, of all kinds in turn, on ports: so they are found again after a restart.
+    fn start(count: usize) -> Self {
+        let kinds = ServerKind::ALL.into_iter().cycle();
+        Self(kinds.take(count).map(|kind| Server::builder(kind).tcp().start()).collect())
+    }
+
+    fn client(&self) -> Client {
+        let urls: Vec<_> = self.0.iter().map(Server::url).collect();
+        Client::connect(&urls.join(",")).unwrap()
+    }
+
+    /// On how many of them the key is this.
+    fn having(&self, key: &str, token: &[u8]) -> usize {
+        self.0.iter().filter(|node| servers::get(node, key).bytes() == Some(token)).count()
+    }
+
+    fn becomes_free(&self, key: &str) {
+        for node in &self.0 {
+            eventually(LIMIT, "no key is left", || !servers::exists(node, key));
+        }
+    }
+}
