@@ -26,8 +26,9 @@ pub(super) fn servers() -> [Arg; 2] {
     [
         Arg::new("server").long("server").value_name("URL").action(ArgAction::Append).help(
             "Uses the server at this address: redis://[user:password@]host[:port][/database], \
-             redis+unix:///path/to/socket, or file:///path/to/store. It may be given several \
-             times, but this version locks on one server. Without it, TENURE_SERVERS is used.",
+             redis+unix:///path/to/socket, or file:///path/to/store. Given several \
+             times, the lock is held by whoever has it on a majority of the servers. Without it, \
+             TENURE_SERVERS is used, with commas between several.",
         ),
         Arg::new("local").long("local").action(ArgAction::SetTrue).conflicts_with("server").help(
             "Uses this user's own store on this host, the same as --server local:. It \
@@ -36,7 +37,7 @@ pub(super) fn servers() -> [Arg; 2] {
     ]
 }
 
-/// The address that the options or the environment name.
+/// The address, or list of addresses, that the options or the environment name.
 ///
 /// # Errors
 ///

@@ -66,15 +66,22 @@ fn o18_nonsense_is_64_before_anything_is_sent() {
 }
 
 #[test]
-fn several_servers_are_64_in_this_version() {
-    let (one, two) = (shared().url(), "redis://127.0.0.1:1");
-    let run = || Tenure::new().args([&key()]).sh("echo ran");
-    let of_options = Tenure::new().url(&one).url(two).args([&key()]).sh("echo ran");
-    let both = format!("{one},{two}");
-    let of_variable = run().env("TENURE_SERVERS", &both);
-    for run in [of_options, of_variable] {
-        run.run().code(64).stdout("").says(&["several servers", "locks on one"]);
+fn several_servers_vote() {
+    let one = shared().url();
+    let (two, three) = (format!("{one}?db=1"), format!("{one}?db=2"));
+    let down = ["redis://127.0.0.1:1", "redis://127.0.0.1:2"];
+    let of_variable = |servers: &[&str]| {
+        Tenure::new().env("TENURE_SERVERS", &servers.join(",")).args([&key()]).sh("echo ran")
+    };
+    let of_options = Tenure::new().url(&one).url(&two).url(&three).args([&key()]).sh("echo ran");
+    for run in [of_options, of_variable(&[&one, &two, &three]), of_variable(&[&one, &two, down[0]])]
+    {
+        run.run().code(0).stdout("ran\n");
     }
+    // Two of three cannot be reached: nobody can tell.
+    let ran = of_variable(&[&one, down[0], down[1]]).run().code(69).stdout("");
+    ran.says(&["of 2 needed servers granted"]);
+    of_variable(&[&one, &one]).run().code(64).stdout("").says(&["named twice"]);
 }
 
 #[test]
