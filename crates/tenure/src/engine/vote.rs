@@ -195,7 +195,10 @@ impl Ballot {
     }
 
     fn trouble(&mut self, id: NodeId, error: NodeError) {
-        if let Some(node) = self.nodes.get_mut(id.0) {
+        // That a request may still arrive is not forgotten for what comes after it.
+        if let Some(node) = self.nodes.get_mut(id.0)
+            && !node.trouble.as_ref().is_some_and(NodeError::may_be_applied)
+        {
             node.trouble = Some(error);
         }
     }

@@ -44,6 +44,13 @@ fn sixteen_contenders_at_three_nodes_all_get_it() {
 }
 
 #[test]
+fn three_tables_in_memory_vote_like_servers() {
+    let key = unique_key("tables");
+    let urls: Vec<_> = (0..3).map(|table| format!("memory://{key}-{table}")).collect();
+    contend(&urls.join(","), 4, 4);
+}
+
+#[test]
 fn a_split_vote_of_two_nodes_settles() {
     contend(&servers::mixed(2), 4, 4);
 }
@@ -60,4 +67,28 @@ fn contenders_with_one_node_down_all_get_it() {
     let urls: Vec<_> = nodes.0.iter().map(tenure_testkit::Server::url).collect();
     nodes.0[2].kill();
     contend(&urls.join(","), 6, 3);
+}
+
+/// All nodes give the number that is proposed to them, so nothing is left to agree on.
+#[test]
+fn an_acquisition_that_nobody_disturbs_is_one_request_to_each_node() {
+    let (nodes, key) = (Nodes::start(3), unique_key("one-request"));
+    let lock = nodes.client().lock(&key).ttl(secs(60));
+    lock.acquire().unwrap().release().unwrap();
+    nodes.becomes_free(&key);
+    for node in &nodes.0 {
+        assert!(node.cmd(&["CONFIG", "RESETSTAT"]).is_ok());
+    }
+    for _ in 0..10 {
+        lock.acquire().unwrap().release().unwrap();
+        nodes.becomes_free(&key);
+    }
+    for node in &nodes.0 {
+        let told = node.cmd(&["INFO", "commandstats"]);
+        let stats = String::from_utf8_lossy(told.bytes().unwrap()).into_owned();
+        let scripts = stats.lines().find_map(|line| {
+            line.strip_prefix("cmdstat_evalsha:calls=")?.split_once(',')?.0.parse().ok()
+        });
+        assert_eq!(scripts, Some(20), "{stats}");
+    }
 }

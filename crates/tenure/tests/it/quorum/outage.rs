@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tenure::{AcquireError, InspectError, NodeErrorKind};
-use tenure_testkit::{Server, eventually, unique_key};
+use tenure::{AcquireError, InspectError, NodeErrorKind, blocking::Client};
+use tenure_testkit::{Proxy, Server, eventually, unique_key};
 
 use super::Nodes;
 use crate::{LIMIT, ms, secs, servers};
@@ -109,4 +109,22 @@ fn an_outage_is_not_taken_for_contention_nor_the_other_way_round() {
     let Err(AcquireError::NoQuorum(none)) = failed else { panic!("{failed:?}") };
     assert_eq!((none.granted, none.failed.len()), (0, 2));
     drop(guard);
+}
+
+/// All of them grant, and so late that too little of the validity is left: nothing is held, and all
+/// are undone long before the TTL ends.
+#[test]
+fn a_lock_that_is_granted_too_late_is_undone_everywhere() {
+    let (nodes, key) = (Nodes::start(3), unique_key("too-late"));
+    let proxies: Vec<_> = nodes.0.iter().map(Proxy::to).collect();
+    let urls: Vec<_> = proxies.iter().map(|proxy| proxy.address().url()).collect();
+    // 600 s, less 1 % and 2 ms: 198 ms are left for the answers.
+    let lock = Client::connect(&urls.join(",")).unwrap().lock(&key).ttl(secs(600));
+    lock.acquire_within(LIMIT).unwrap().release().unwrap();
+    let late = lock.min_validity(ms(593_800)).node_limit(secs(5));
+    proxies.iter().for_each(|proxy| proxy.delay_replies(ms(500)));
+    let failed = late.try_acquire();
+    let Err(AcquireError::NoQuorum(none)) = failed else { panic!("{failed:?}") };
+    assert!(none.failed.iter().all(|e| e.kind() == NodeErrorKind::TimedOut), "{none:?}");
+    nodes.becomes_free(&key);
 }
