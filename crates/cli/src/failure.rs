@@ -2,7 +2,7 @@
 
 use std::{error::Error, process::ExitCode};
 
-use tenure::{NodeError, NodeErrorKind};
+use tenure::{AcquireError, NodeError, NodeErrorKind};
 
 /// Why the tool ends by a code of its own, and what it says about it.
 #[derive(Debug)]
@@ -73,7 +73,13 @@ pub(crate) fn chain(error: &dyn Error) -> String {
 pub(crate) fn untold(what: &str, error: &(dyn Error + 'static)) -> Failure {
     let node = nodes_error(error);
     // What a server says names the server; what stands above it says what `what` says.
-    let why = node.map_or_else(|| chain(error), |node| chain(node));
+    let why = match error.downcast_ref() {
+        Some(AcquireError::NoQuorum(none)) if none.needed > 1 => {
+            let failed: Vec<_> = none.failed.iter().map(|node| chain(node)).collect();
+            format!("{none}: {}", failed.join("; "))
+        }
+        _ => node.map_or_else(|| chain(error), |node| chain(node)),
+    };
     let failure = Failure::new(crate::exit::CANNOT_TELL, format!("{what}: {why}"));
     match node.map(NodeError::kind).and_then(remedy) {
         Some(hint) => failure.hint(hint),
