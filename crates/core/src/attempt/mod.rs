@@ -15,7 +15,8 @@ pub use self::{
 };
 use crate::{Confirmation, FencingToken, NodeId, Quorum, Timestamp, Ttl};
 
-/// One round of votes, and the agreement on a number. It has one token, which no later attempt uses.
+/// One round of votes, and the agreement on a number. It has one token, which no later attempt
+/// uses.
 ///
 /// # The number
 ///
@@ -26,12 +27,12 @@ use crate::{Confirmation, FencingToken, NodeId, Quorum, Timestamp, Ttl};
 /// still have our key; so the unequal ones agree, and a second round trip is all it costs. Twice at
 /// most: then the attempt fails.
 ///
-/// Why that is enough, with no regard to time: two attempts with a majority each share a node. There
-/// one had the lock before the other, and last numbers never fall and grow by each grant. So the
-/// later grant is above the number of the earlier attempt; and its own attempt's number is at least
-/// that grant's, or the node would not have had it while the lock was its. Equal numbers alone, or a
-/// largest one that was written to whoever holds the lock, would not do: `crates/sim` has the
-/// counter-examples.
+/// Why that is enough, with no regard to time: two attempts with a majority each share a node.
+/// There one had the lock before the other, and last numbers never fall and grow by each grant. So
+/// the later grant is above the number of the earlier attempt; and its own attempt's number is at
+/// least that grant's, or the node would not have had it while the lock was its. Equal numbers
+/// alone, or a largest one that was written to whoever holds the lock, would not do: `crates/sim`
+/// has the counter-examples.
 ///
 /// # Its driver must
 ///
@@ -121,8 +122,8 @@ impl Attempt {
         Some((NodeId(index), number))
     }
 
-    /// Takes a node's answer to a confirmation at `now`; `None` when its time limit is over, or when
-    /// the answer does not tell.
+    /// Takes a node's answer to a confirmation at `now`; `None` when its time limit is over, or
+    /// when the answer does not tell.
     pub fn handle_confirmed(&mut self, now: Timestamp, node: NodeId, answer: Option<Confirmation>) {
         if let Some(Confirmation::Ours(number)) = answer {
             self.seen = self.seen.max(Some(number));
@@ -135,8 +136,8 @@ impl Attempt {
 
     /// When to call [`Attempt::handle_time`] if nothing happens before; `None` when it is settled.
     ///
-    /// It waits for one more node to give an equal number; no longer than the others took to answer,
-    /// since a confirmation would cost that again.
+    /// It waits for one more node to give an equal number; no longer than the others took to
+    /// answer, since a confirmation would cost that again.
     #[must_use]
     pub fn poll_timer(&self) -> Option<Timestamp> {
         let grace = self.grace.filter(|_| self.rounds == 0);
@@ -240,7 +241,7 @@ impl Attempt {
                 let equal = self.nodes.iter().filter_map(Standing::number);
                 let equal = equal.map(|number| self.having(number)).max().unwrap_or(0);
                 let is_possible = equal + self.count(Standing::is_open) >= needed;
-                let grace = *self.grace.get_or_insert(now + now.since(self.sent));
+                let grace = *self.grace.get_or_insert_with(|| now + now.since(self.sent));
                 is_possible && now < grace
             }
             Some(number) => {

@@ -47,7 +47,11 @@ fn at(ms: u64) -> Timestamp {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 20_000,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     /// Whatever comes in whatever order: a lock counts as acquired only under a number that a
     /// majority had while the lock was ours there, in time; and an outcome stands.

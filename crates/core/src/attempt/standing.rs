@@ -81,7 +81,8 @@ impl Standing {
     }
 }
 
-/// Of the refusals, the one with whose end at most `spare` are left, so that a majority may be free.
+/// Of the refusals, the one with whose end at most `spare` are left, so that a majority may be
+/// free.
 pub(super) fn last_to_end<'a>(
     refusals: impl Iterator<Item = &'a Held>,
     spare: usize,
