@@ -79,6 +79,11 @@ fn two_attempts_as_far_as_time_permits() {
 #[test]
 fn three_attempts_as_far_as_time_permits() {
     let states = scale(150_000, 20_000_000);
-    some("three, honest", NumbersConfig { attempts: 3, ..honest() }, states);
+    let three = NumbersConfig { attempts: 3, ..honest() };
+    if scale(0, 1) == 0 {
+        some("three, honest", three, states);
+    } else {
+        all("three, honest", 2_282_000, three);
+    }
     some("three, dishonest", NumbersConfig { attempts: 3, ..dishonest() }, states);
 }
