@@ -263,7 +263,7 @@ impl<'a> Quest<'a> {
         let token = self.waiter.token().clone();
         let cell = Arc::new(LeaseCell::new(key.clone(), token, number, deadline, life));
         let id = self.state.fresh_lease();
-        let standing = self.waiter.standing();
+        let standing = self.waiter.standing_as_holder();
         let cell_of_lease = Arc::clone(&cell);
         self.state.leases.insert(id, sent, self.request, cell_of_lease, standing);
         self.state.young.add(id, settings.ttl);
