@@ -61,7 +61,8 @@ impl Model {
         let attempt = state.attempt(who);
         let waited = attempt.phase == Phase::Releasing { waited: true };
         let bury = attempt.ambiguous && self.config.flaw != Some(Flaw::NoTombstone);
-        let asked = attempt.asked;
+        // A grant took the holder's entry out of the queue; only a ghost could bring it back.
+        let asked = if waited || attempt.ambiguous { attempt.asked } else { 0 };
         Self::send(state, who, Ask::Release { asked, bury, waited });
     }
 

@@ -13,6 +13,7 @@ use crate::{
     state::State,
     step::{Step, lines},
     violation::Kind,
+    world::World,
 };
 
 /// What becomes of requests of connections that have ended.

@@ -1,5 +1,6 @@
 //! The wait queue, searched state by state: clients with their connections, and one server, with
-//! every order in which things can happen to them.
+//! every order in which things can happen to them. And fencing numbers over several nodes, which is
+//! a world of its own: [`search_numbers`].
 //!
 //! What is searched is the real thing where there is one. The server is [`Row`], the model that the
 //! scripts are tested against; a waiter's timers are those of [`Waiting`]; validity is that of
@@ -68,6 +69,7 @@ mod message;
 mod model;
 mod names;
 mod print;
+mod quorum;
 mod random;
 mod rank;
 mod report;
@@ -79,8 +81,10 @@ mod time;
 mod trace;
 mod violation;
 mod walk;
+mod world;
 
 pub use config::{Config, Faults, Flaw};
+pub use quorum::{NumbersConfig, NumbersFlaw, Timing, search_numbers};
 pub use report::{Found, Report};
 pub use search::{Limits, search};
 pub use violation::{Kind, Violation};

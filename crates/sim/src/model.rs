@@ -1,7 +1,7 @@
 //! The steps of the world.
 
 use crate::{
-    Violation,
+    Report, Violation,
     attempt::{Attempt, Belief, Phase},
     check::check,
     config::Config,
@@ -10,6 +10,8 @@ use crate::{
     state::{Line, State},
     step::Step,
     time::{CLAIM, OLDEST, TICK},
+    trace::trace,
+    world::World,
 };
 
 /// A world of some size, with what is broken in it.
@@ -23,9 +25,34 @@ impl Model {
     pub(crate) fn new(config: Config) -> Self {
         Self { config, names: Names::new() }
     }
+}
 
-    /// Takes one step, which is possible in this state, and checks what comes of it.
-    pub(crate) fn take(&self, state: &mut State, step: Step) -> Result<(), Violation> {
+impl World for Model {
+    type State = State;
+    type Step = Step;
+
+    fn first(&self) -> State {
+        State::new(&self.config)
+    }
+
+    fn steps(&self, state: &State, steps: &mut Vec<Step>) {
+        self.possible(state, steps);
+    }
+
+    fn trace(&self, way: &[Step]) -> Vec<String> {
+        trace(self, way)
+    }
+
+    fn try_liveness(
+        &self,
+        state: &State,
+        seed: usize,
+        report: &mut Report,
+    ) -> Result<(), (Violation, Vec<Step>)> {
+        report.try_liveness(self, state, seed)
+    }
+
+    fn take(&self, state: &mut State, step: Step) -> Result<(), Violation> {
         match step {
             Step::Begin(who) => {
                 state.attempt_mut(who).phase = Phase::Waiting;

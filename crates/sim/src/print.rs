@@ -227,7 +227,7 @@ impl Writer<'_> {
 }
 
 /// Two lanes of 64 bits, each word multiplied in full and folded, as in wyhash.
-fn digest(bytes: &[u8]) -> Fingerprint {
+pub(crate) fn digest(bytes: &[u8]) -> Fingerprint {
     let fold = |a: u64, b: u64| {
         let product = u128::from(a) * u128::from(b);
         u64::try_from(product >> 64).unwrap_or(0) ^ u64::try_from(product & LOW).unwrap_or(0)
@@ -253,6 +253,7 @@ const KEYS: [u64; 4] =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::World;
     use crate::{config::Config, model::Model, step::Step};
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Violation, fair::Old, model::Model, state::State, step::Step, trace::trace};
+use crate::{Violation, fair::Old, model::Model, state::State, step::Step, world::World};
 
 /// What came of a search, or of random walks.
 #[derive(Clone, Debug, Default)]
@@ -37,8 +37,13 @@ pub struct Found {
 
 impl Found {
     /// `fairly`: how many of the last steps only go on fairly.
-    pub(crate) fn new(model: &Model, violation: Violation, way: &[Step], fairly: usize) -> Self {
-        Self { violation, steps: way.len() - fairly, trace: trace(model, way) }
+    pub(crate) fn new<W: World>(
+        world: &W,
+        violation: Violation,
+        way: &[W::Step],
+        fairly: usize,
+    ) -> Self {
+        Self { violation, steps: way.len() - fairly, trace: world.trace(way) }
     }
 }
 
@@ -71,7 +76,9 @@ impl fmt::Display for Report {
             None => "all",
         };
         write!(f, "{states} states ({extent}), {depth} steps deep; ")?;
-        write!(f, "liveness from {tried}, at worst {worst_ticks} ticks; ")?;
+        if *tried > 0 {
+            write!(f, "liveness from {tried}, at worst {worst_ticks} ticks; ")?;
+        }
         match found {
             None => f.write_str("no violation"),
             Some(Found { violation, steps, trace }) => {

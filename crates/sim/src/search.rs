@@ -10,8 +10,7 @@ use crate::{
     config::Config,
     model::Model,
     print::{Fingerprint, Printer},
-    state::State,
-    step::Step,
+    world::World,
 };
 
 /// How far to search.
@@ -37,36 +36,40 @@ impl Default for Limits {
 /// Searches the states of a world, breadth first, so that what is found is found by a shortest way.
 #[must_use]
 pub fn search(config: Config, limits: Limits) -> Report {
-    let model = Model::new(config);
-    let mut search = Search {
-        model: &model,
-        limits,
-        printer: Printer::new(config.clients, limits.as_they_are),
-        seen: HashSet::default(),
-        ways: Vec::new(),
-        report: Report::default(),
-    };
-    search.run(State::new(&config));
+    let mut printer = Printer::new(config.clients, limits.as_they_are);
+    search_world(&Model::new(config), limits, |state| printer.print(state))
+}
+
+/// Searches the states of any world, told apart by their fingerprints.
+pub(crate) fn search_world<W: World>(
+    world: &W,
+    limits: Limits,
+    print: impl FnMut(&W::State) -> Fingerprint,
+) -> Report {
+    let (seen, report) = (HashSet::default(), Report::default());
+    let mut search = Search { world, limits, print, seen, ways: Vec::new(), report };
+    search.run(world.first());
     search.report.states = search.ways.len();
     search.report
 }
 
-struct Search<'a> {
-    model: &'a Model,
+struct Search<'a, W: World, P> {
+    world: &'a W,
     limits: Limits,
-    printer: Printer,
+    print: P,
     seen: HashSet<Fingerprint, BuildHasherDefault<AsItIs>>,
-    /// For each state, from which other one, by which step, it was first reached.
-    ways: Vec<(u32, Step)>,
+    /// For each state, from which other one, by which step, it was first reached; none for the
+    /// first.
+    ways: Vec<(u32, Option<W::Step>)>,
     report: Report,
 }
 
 /// Nothing more to do.
 struct Over;
 
-impl Search<'_> {
-    fn run(&mut self, first: State) {
-        _ = self.is_new(&first, 0, Step::Tick);
+impl<W: World, P: FnMut(&W::State) -> Fingerprint> Search<'_, W, P> {
+    fn run(&mut self, first: W::State) {
+        _ = self.is_new(&first, 0, None);
         let mut level = vec![(0, first)];
         while !level.is_empty() {
             let mut next = Vec::new();
@@ -81,21 +84,26 @@ impl Search<'_> {
     }
 
     /// Tries a state's liveness, and takes each step that it offers.
-    fn expand(&mut self, id: u32, state: &State, next: &mut Vec<(u32, State)>) -> Result<(), Over> {
+    fn expand(
+        &mut self,
+        id: u32,
+        state: &W::State,
+        next: &mut Vec<(u32, W::State)>,
+    ) -> Result<(), Over> {
         let nth = usize::try_from(id).unwrap_or(0);
         if self.limits.liveness_every > 0
             && nth.is_multiple_of(self.limits.liveness_every)
-            && let Err((violation, way)) = self.report.try_liveness(self.model, state, nth)
+            && let Err((violation, way)) = self.world.try_liveness(state, nth, &mut self.report)
         {
             return self.note(violation, id, &way, way.len());
         }
         let mut steps = Vec::new();
-        self.model.steps(state, &mut steps);
+        self.world.steps(state, &mut steps);
         for step in steps {
             let mut state = state.clone();
-            if let Err(violation) = self.model.take(&mut state, step) {
+            if let Err(violation) = self.world.take(&mut state, step) {
                 self.note(violation, id, &[step], 0)?;
-            } else if let Some(id) = self.is_new(&state, id, step) {
+            } else if let Some(id) = self.is_new(&state, id, Some(step)) {
                 if self.ways.len() > self.limits.states {
                     self.report.capped = true;
                     return Err(Over);
@@ -107,8 +115,8 @@ impl Search<'_> {
     }
 
     /// Takes down a state that was not seen before.
-    fn is_new(&mut self, state: &State, from: u32, by: Step) -> Option<u32> {
-        let new = self.seen.insert(self.printer.print(state));
+    fn is_new(&mut self, state: &W::State, from: u32, by: Option<W::Step>) -> Option<u32> {
+        let new = self.seen.insert((self.print)(state));
         new.then(|| {
             self.ways.push((from, by));
             u32::try_from(self.ways.len() - 1).expect("fewer states than memory has room for")
@@ -120,21 +128,21 @@ impl Search<'_> {
         &mut self,
         violation: Violation,
         at: u32,
-        then: &[Step],
+        then: &[W::Step],
         fairly: usize,
     ) -> Result<(), Over> {
         if self.limits.seeking.is_some_and(|kind| kind != violation.kind()) {
             return Ok(());
         }
-        let mut way: Vec<Step> = then.iter().rev().copied().collect();
+        let mut way: Vec<W::Step> = then.iter().rev().copied().collect();
         let mut id = at;
         while id != 0 {
             let (from, by) = self.ways[usize::try_from(id).unwrap_or(0)];
-            way.push(by);
+            way.extend(by);
             id = from;
         }
         way.reverse();
-        self.report.found = Some(Found::new(self.model, violation, &way, fairly));
+        self.report.found = Some(Found::new(self.world, violation, &way, fairly));
         Err(Over)
     }
 }

@@ -34,7 +34,7 @@ pub(crate) enum Step {
 
 impl Model {
     /// All steps that are possible.
-    pub(crate) fn steps(&self, state: &State, steps: &mut Vec<Step>) {
+    pub(crate) fn possible(&self, state: &State, steps: &mut Vec<Step>) {
         steps.clear();
         let faults = &state.faults;
         for (client, one) in (0..).zip(&state.clients) {

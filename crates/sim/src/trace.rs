@@ -7,6 +7,7 @@ use crate::{
     model::Model,
     state::{Line, State},
     step::Step,
+    world::World,
 };
 
 /// The steps of a way, each with what the server keeps after it.

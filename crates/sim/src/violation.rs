@@ -49,4 +49,10 @@ pub enum Kind {
     Row,
     /// Whoever waits and lives is served in the end.
     Stuck,
+    /// No two attempts are under one number.
+    SameNumber,
+    /// An attempt that began after another had returned is under a larger number.
+    Order,
+    /// An attempt that returned after another is under a larger number.
+    ReturnOrder,
 }

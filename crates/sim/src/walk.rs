@@ -2,6 +2,7 @@
 
 use crate::{
     Found, Report, config::Config, model::Model, random::Random, state::State, step::Step,
+    world::World,
 };
 
 /// Walks from the beginning, so often, each so many steps, and tries liveness from where each walk

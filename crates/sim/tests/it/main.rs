@@ -8,5 +8,6 @@
 
 mod as_it_is;
 mod broken;
+mod numbers;
 mod slower;
 mod walks;

@@ -229,7 +229,7 @@ impl<'a> Quest<'a> {
     fn seats(&mut self) -> Seats {
         let now = clock::now();
         let seats = match self.state.nodes.sole() {
-            Some(_) => vec![Seat::granted(self.waiter.standing(), now)],
+            Some(_) => vec![Seat::granted(self.waiter.standing_as_holder(), now)],
             None => std::mem::take(&mut self.seats),
         };
         Seats::new(seats, now)

@@ -73,6 +73,12 @@ impl Waiter {
         Standing { entries: self.entries.borrow().clone(), ambiguous: self.ambiguous.get() }
     }
 
+    /// The same, once it holds the lock: a grant takes its entry out of the queue, so there is
+    /// nothing but what a dead connection may still bring.
+    pub(crate) fn standing_as_holder(&self) -> Standing {
+        if self.ambiguous.get() { self.standing() } else { Standing::default() }
+    }
+
     pub(crate) fn set_ambiguous(&self) {
         self.ambiguous.set(true);
     }
@@ -161,3 +167,24 @@ impl Waiters {
 
 /// Below this many waiters a sweep is not worth its name.
 const LEAST_SWEEP: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tenure_core::HolderLabel;
+
+    use super::*;
+
+    #[test]
+    fn a_holder_leaves_an_entry_behind_only_where_a_command_may_still_arrive() {
+        let token = Token::new(7, &HolderLabel::new("h").unwrap());
+        let waiter = Waiter::new(token, Ttl::new(Duration::from_secs(1)).unwrap());
+        _ = waiter.place(&Channel::new(9), &Brought::default());
+        assert_eq!(waiter.standing().entries.len(), 1);
+        assert!(waiter.standing_as_holder().entries.is_empty());
+        waiter.set_ambiguous();
+        let standing = waiter.standing_as_holder();
+        assert!(standing.ambiguous && standing.entries.len() == 1);
+    }
+}

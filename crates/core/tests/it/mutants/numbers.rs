@@ -53,8 +53,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "a waiter that is served by another's attempt is not given what that proposes",
         ACQUIRE,
-        "local number, fault = next_number(proposal)\n  if fault then return 'nobody' end",
-        "local number, fault = next_number()\n  if fault then return 'nobody' end",
+        "if not number then number, fault = next_number(proposal)",
+        "if not number then number, fault = next_number()",
     ),
     // A confirmation.
     Mutant("confirm raises under another's lock", CONFIRM, "value ~= token", "not value"),

@@ -1,0 +1,38 @@
+//! The rules, checked when an attempt returns with a number.
+
+use super::{
+    config::Timing,
+    state::{Number, Phase, State},
+};
+use crate::{Kind, Violation};
+
+/// An attempt returns with this number, and holds.
+pub(crate) fn returns(
+    state: &mut State,
+    who: u8,
+    number: Number,
+    timing: Timing,
+) -> Result<(), Violation> {
+    let attempt = &mut state.attempts[usize::from(who)];
+    (attempt.phase, attempt.number) = (Phase::Holding, Some(number));
+    let earlier = attempt.earlier;
+    for (other, attempt) in (0..).zip(&state.attempts).filter(|(other, _)| *other != who) {
+        let Some(others) = attempt.number else { continue };
+        let words = || format!("a{who} returns {number}, a{other} returned {others}");
+        let kind = if number == others {
+            Kind::SameNumber
+        } else if number < others && earlier & (1 << other) != 0 {
+            Kind::Order
+        } else if timing == Timing::Dishonest {
+            continue;
+        } else if number < others {
+            Kind::ReturnOrder
+        } else if attempt.phase == Phase::Holding {
+            Kind::TwoBelieve
+        } else {
+            continue;
+        };
+        return Err(Violation::new(kind, words()));
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! The steps of the world.
+
+use std::{rc::Rc, time::Duration};
+
+use tenure_core::{Attempt, NodeId, Outcome, Quorum};
+
+use super::{
+    check::returns,
+    config::{NumbersConfig, NumbersFlaw},
+    names::{BEGIN, HERE, Names},
+    state::{
+        Ask, Confirm, Heard, Line, NODES, Node, Number, Phase, State, Suspect, Try, number, token,
+    },
+    step::Step,
+    trace::trace,
+};
+use crate::{Violation, world::World};
+
+/// A world of some size, with what is broken in it.
+#[derive(Debug)]
+pub(crate) struct Model {
+    pub(crate) config: NumbersConfig,
+    pub(crate) names: Names,
+}
+
+impl World for Model {
+    type State = State;
+    type Step = Step;
+
+    fn first(&self) -> State {
+        State::new(self.config.attempts, self.config.last, self.config.losses)
+    }
+
+    fn steps(&self, state: &State, steps: &mut Vec<Step>) {
+        self.possible(state, steps);
+    }
+
+    fn take(&self, state: &mut State, step: Step) -> Result<(), Violation> {
+        match step {
+            Step::Begin(who) => begin(state, who),
+            Step::Run(who, node) => self.run_ask(state, who, node)?,
+            Step::RunConfirm(who, node, round) => self.run_confirm(state, who, node, round)?,
+            Step::Vote(who, node) => {
+                if let Ask::Replied(heard) = state.line(who, node).ask {
+                    self.vote(state, who, node, heard)?;
+                }
+            }
+            Step::NoVote(who, node) => self.vote(state, who, node, Heard::Nothing)?,
+            Step::Confirmed(who, node, round) => self.confirmed(state, who, node, round, true)?,
+            Step::NotConfirmed(who, node, round) => {
+                self.confirmed(state, who, node, round, false)?;
+            }
+            Step::Grace(who) => {
+                if let Some(machine) = &mut state.attempts[usize::from(who)].machine
+                    && let Some(timer) = machine.poll_timer()
+                {
+                    Rc::make_mut(machine).handle_time(timer);
+                    self.go_on(state, who)?;
+                }
+            }
+            Step::Crash(who) => {
+                end(state, who, 0);
+                over(state, who);
+            }
+            Step::GiveUp(who) => over(state, who),
+            Step::Release(who, node) => self.run_release(state, who, node)?,
+            Step::Vanish(node) => state.nodes[node].owner = None,
+            Step::Lose(node) => lose(state, node),
+            Step::Read(node, other) => {
+                let last = state.nodes[other].last;
+                if let Some(suspect) = &mut state.nodes[node].suspect {
+                    suspect.read |= 1 << other;
+                    suspect.largest = suspect.largest.max(last);
+                }
+            }
+            Step::Repair(node) => {
+                let node = &mut state.nodes[node];
+                node.last = node.suspect.take().map_or(node.last, |s| s.largest.max(node.last));
+            }
+        }
+        forget(state);
+        if self.config.flaw == Some(NumbersFlaw::NoSuspect) {
+            let waits = |node: &Node| node.suspect.as_ref().is_some_and(|s| s.delay == 0);
+            state.nodes.iter_mut().filter(|node| waits(node)).for_each(|node| node.suspect = None);
+        }
+        Ok(())
+    }
+
+    fn trace(&self, way: &[Step]) -> Vec<String> {
+        trace(self, way)
+    }
+}
+
+impl Model {
+    pub(crate) fn new(config: NumbersConfig) -> Self {
+        Self { config, names: Names::new(config.attempts) }
+    }
+
+    /// A vote arrives, or is waited for no longer.
+    fn vote(&self, state: &mut State, who: u8, node: usize, heard: Heard) -> Result<(), Violation> {
+        let line = state.line(who, node);
+        line.ask = match (line.ask, heard) {
+            (Ask::Sent, _) => Ask::Late,
+            (_, Heard::Ours(last)) => Ask::Done(last),
+            _ => Ask::Done(0),
+        };
+        if let Some(machine) = &mut state.attempts[usize::from(who)].machine {
+            Rc::make_mut(machine).handle_vote(HERE, NodeId(node), heard.vote());
+        }
+        self.go_on(state, who)
+    }
+
+    /// A confirmation is answered, or waited for no longer.
+    fn confirmed(
+        &self,
+        state: &mut State,
+        who: u8,
+        node: usize,
+        round: usize,
+        arrives: bool,
+    ) -> Result<(), Violation> {
+        let confirm = &mut state.line(who, node).confirms[round];
+        let answer = match std::mem::take(confirm) {
+            Confirm::Replied(heard) if arrives => heard.confirmation(),
+            Confirm::Sent(number) => {
+                *confirm = Confirm::Late(number);
+                None
+            }
+            Confirm::None | Confirm::Late(_) | Confirm::Replied(_) => None,
+        };
+        if let Some(machine) = &mut state.attempts[usize::from(who)].machine {
+            Rc::make_mut(machine).handle_confirmed(HERE, NodeId(node), answer);
+        }
+        self.go_on(state, who)
+    }
+
+    /// Does what the attempt wants, after something has happened to it.
+    fn go_on(&self, state: &mut State, who: u8) -> Result<(), Violation> {
+        let attempt = &mut state.attempts[usize::from(who)];
+        let Some(machine) = &mut attempt.machine else { return Ok(()) };
+        while let Some((NodeId(node), least)) = Rc::make_mut(machine).poll_confirm() {
+            let confirms = &mut attempt.lines[node].confirms;
+            let free = confirms.iter_mut().find(|confirm| **confirm == Confirm::None);
+            // A third at once there never is: a round asks each node once.
+            *free.expect("two rounds") = Confirm::Sent(number(least));
+        }
+        let mut outcome = machine.outcome();
+        let seen = machine.seen().map_or(0, number);
+        if let Some(last) = self.too_soon(&attempt.lines) {
+            outcome = Some(Outcome::Acquired(token(last)));
+        }
+        match outcome {
+            None => Ok(()),
+            Some(Outcome::Acquired(agreed)) => {
+                end(state, who, seen);
+                returns(state, who, number(agreed), self.config.timing)
+            }
+            Some(Outcome::Held(_) | Outcome::Unknown { .. } | Outcome::TooLate) => {
+                end(state, who, seen);
+                over(state, who);
+                Ok(())
+            }
+        }
+    }
+
+    /// The number that a flaw is content with.
+    fn too_soon(&self, lines: &[Line; NODES]) -> Option<Number> {
+        let heard = |line: &Line| match line.ask {
+            Ask::Done(number) if number > 0 => Some(number),
+            _ => None,
+        };
+        let mut heard: Vec<_> = lines.iter().filter_map(heard).collect();
+        heard.sort_unstable();
+        match self.config.flaw? {
+            NumbersFlaw::NaiveMaximum if heard.len() >= 2 => heard.last().copied(),
+            NumbersFlaw::MiddleNumber if heard.len() == NODES => heard.get(1).copied(),
+            _ => None,
+        }
+    }
+}
+
+/// An attempt begins, and asks all nodes.
+fn begin(state: &mut State, who: u8) {
+    let returned = |(other, attempt): (u8, &Try)| u8::from(attempt.number.is_some()) << other;
+    let earlier = (0..).zip(&state.attempts).map(returned).sum();
+    let quorum = Quorum::new(NODES).expect("a quorum");
+    let ttl = tenure_core::Ttl::new(Duration::from_secs(10)).expect("a TTL");
+    let mut machine = Attempt::new(BEGIN, quorum, ttl, Duration::ZERO);
+    let attempt = &mut state.attempts[usize::from(who)];
+    while let Some(NodeId(node)) = machine.poll_ask() {
+        attempt.lines[node].ask = Ask::Sent;
+    }
+    (attempt.phase, attempt.earlier) = (Phase::Asking, earlier);
+    attempt.machine = Some(Rc::new(machine));
+}
+
+/// An attempt asks no more. What is under way may still be carried out.
+fn end(state: &mut State, who: u8, leaves: Number) {
+    let attempt = &mut state.attempts[usize::from(who)];
+    (attempt.machine, attempt.leaves) = (None, leaves);
+    for line in &mut attempt.lines {
+        line.ask = match line.ask {
+            Ask::Sent | Ask::Late => Ask::Late,
+            _ => Ask::Done(0),
+        };
+        for confirm in &mut line.confirms {
+            *confirm = match *confirm {
+                Confirm::Sent(number) | Confirm::Late(number) => Confirm::Late(number),
+                _ => Confirm::None,
+            };
+        }
+    }
+}
+
+/// Nothing hangs on an attempt any more.
+fn over(state: &mut State, who: u8) {
+    state.attempts[usize::from(who)].phase = Phase::Over;
+    for node in &mut state.nodes {
+        if let Some(suspect) = &mut node.suspect {
+            suspect.delay &= !(1 << who);
+        }
+    }
+}
+
+/// Forgets what can change nothing any more.
+fn forget(state: &mut State) {
+    for (who, attempt) in (0..).zip(&mut state.attempts) {
+        if attempt.machine.is_some() || attempt.phase == Phase::Idle {
+            continue;
+        }
+        let mut owns = false;
+        for (line, node) in attempt.lines.iter_mut().zip(&state.nodes) {
+            let may_own = node.owner == Some(who) || line.ask == Ask::Late;
+            owns |= may_own;
+            for confirm in &mut line.confirms {
+                if matches!(confirm, Confirm::Late(number) if !may_own || *number <= node.last) {
+                    *confirm = Confirm::None;
+                }
+            }
+            line.tainted &= may_own;
+        }
+        if !owns {
+            attempt.leaves = 0;
+        }
+    }
+}
+
+/// A node comes back without what it kept.
+fn lose(state: &mut State, node: usize) {
+    state.losses -= 1;
+    let hangs = |(who, attempt): (u8, &Try)| {
+        u8::from(matches!(attempt.phase, Phase::Asking | Phase::Holding)) << who
+    };
+    let delay = (0..).zip(&state.attempts).map(hangs).sum();
+    let suspect = Some(Suspect { delay, ..Suspect::default() });
+    state.nodes[node] = Node { suspect, ..Node::default() };
+}
+
+impl State {
+    pub(crate) fn line(&mut self, who: u8, node: usize) -> &mut Line {
+        &mut self.attempts[usize::from(who)].lines[node]
+    }
+}

@@ -1,0 +1,108 @@
+//! The fingerprint of a state: equal for states that differ only in which node is which.
+
+use std::hash::{Hash, Hasher};
+
+use super::state::{Ask, Confirm, Heard, Line, Node, Number, Phase, State, Suspect, Try};
+use crate::print::{Fingerprint, digest};
+
+/// What there is of each node is put in order, and all of it taken apart in full, so that a new
+/// field cannot be left out: two different states would be one.
+pub(crate) fn print(state: &State) -> Fingerprint {
+    let State { nodes, attempts, losses } = state;
+    let mut columns = [0, 1, 2].map(|index| (column(&nodes[index], attempts, index), index));
+    columns.sort();
+    let mut bytes = vec![*losses];
+    for (column, index) in &columns {
+        bytes.extend(column);
+        // Which nodes were read, by their new places.
+        let read = nodes[*index].suspect.as_ref().map_or(0, |suspect| suspect.read);
+        let places = columns.iter().map(|(_, index)| read >> index & 1);
+        bytes.push(places.fold(0, |bits, bit| bits << 1 | bit));
+    }
+    for attempt in attempts {
+        let Try { phase, machine, lines: _, number, earlier, leaves } = attempt;
+        bytes.extend([phase_of(*phase), *earlier, number.unwrap_or(0), *leaves]);
+        if let Some(machine) = machine {
+            bytes.extend(hash(&machine.progress()).to_le_bytes());
+            bytes.push(machine.seen().map_or(0, super::state::number));
+        }
+    }
+    digest(&bytes)
+}
+
+fn column(node: &Node, attempts: &[Try], index: usize) -> Vec<u8> {
+    let Node { owner, last, suspect } = node;
+    let mut bytes = Vec::with_capacity(64);
+    bytes.extend([owner.unwrap_or(255), *last, u8::from(suspect.is_some())]);
+    if let Some(Suspect { delay, read: _, largest }) = suspect {
+        bytes.extend([*delay, *largest]);
+    }
+    for attempt in attempts.iter().filter(|attempt| attempt.phase != Phase::Idle) {
+        let Line { ask, confirms, tainted } = &attempt.lines[index];
+        bytes.extend(ask_of(*ask));
+        let mut confirms = confirms.map(confirm_of);
+        confirms.sort_unstable();
+        bytes.extend(confirms.into_iter().flatten());
+        bytes.push(u8::from(*tainted));
+        if let Some(machine) = &attempt.machine {
+            bytes.extend(hash(&machine.standings()[index]).to_le_bytes());
+        }
+    }
+    bytes
+}
+
+fn ask_of(ask: Ask) -> [u8; 3] {
+    match ask {
+        Ask::None => [0, 0, 0],
+        Ask::Sent => [1, 0, 0],
+        Ask::Late => [2, 0, 0],
+        Ask::Replied(heard) => [3, heard_of(heard).0, heard_of(heard).1],
+        Ask::Done(number) => [4, number, 0],
+    }
+}
+
+fn confirm_of(confirm: Confirm) -> [u8; 3] {
+    match confirm {
+        Confirm::None => [0, 0, 0],
+        Confirm::Sent(number) => [1, number, 0],
+        Confirm::Late(number) => [2, number, 0],
+        Confirm::Replied(heard) => [3, heard_of(heard).0, heard_of(heard).1],
+    }
+}
+
+const fn heard_of(heard: Heard) -> (u8, Number) {
+    match heard {
+        Heard::Ours(number) => (0, number),
+        Heard::Gone => (1, 0),
+        Heard::Other => (2, 0),
+        Heard::Nothing => (3, 0),
+    }
+}
+
+const fn phase_of(phase: Phase) -> u8 {
+    match phase {
+        Phase::Idle => 0,
+        Phase::Asking => 1,
+        Phase::Holding => 2,
+        Phase::Over => 3,
+    }
+}
+
+fn hash(what: &impl Hash) -> u64 {
+    let mut hasher = Bytes(Vec::with_capacity(64));
+    what.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// All that is to be hashed, and then at once.
+struct Bytes(Vec<u8>);
+
+impl Hasher for Bytes {
+    fn finish(&self) -> u64 {
+        u64::try_from(digest(&self.0) >> 64).unwrap_or(0)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend(bytes);
+    }
+}

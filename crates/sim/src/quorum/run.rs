@@ -1,0 +1,118 @@
+//! What a node does with a request.
+
+use tenure_core::{Confirmation, Op, Reply};
+
+use super::{
+    config::NumbersFlaw,
+    model::Model,
+    state::{Ask, Confirm, Heard, Node, Number, State, number, token},
+};
+use crate::{Kind, Violation};
+
+impl Model {
+    /// A node carries out a request for the lock.
+    pub(crate) fn run_ask(&self, state: &mut State, who: u8, node: usize) -> Result<(), Violation> {
+        let proposals = &self.config.proposals;
+        let proposed = proposals[usize::from(who).min(proposals.len() - 1)];
+        let op = Op::Acquire {
+            key: self.names.key.clone(),
+            token: self.names.token(who),
+            ttl: self.names.ttl,
+            proposal: Some(token(proposed)),
+            place: None,
+        };
+        let is_suspect = state.nodes[node].suspect.is_some();
+        let heard = match self.names.carry_out(&mut state.nodes[node], &op)? {
+            Reply::Voted { reply, .. } => match *reply {
+                Reply::Granted(last) => Heard::Ours(number(last)),
+                Reply::Held(_) => Heard::Other,
+                reply => return Err(out_of_place(&reply)),
+            },
+            reply => return Err(out_of_place(&reply)),
+        };
+        let line = state.line(who, node);
+        line.tainted |= is_suspect;
+        let counts = !is_suspect || heard == Heard::Other;
+        line.ask = match line.ask {
+            Ask::Sent => Ask::Replied(if counts { heard } else { Heard::Nothing }),
+            _ => Ask::Done(0),
+        };
+        Ok(())
+    }
+
+    /// A node carries out a confirmation.
+    pub(crate) fn run_confirm(
+        &self,
+        state: &mut State,
+        who: u8,
+        node: usize,
+        round: usize,
+    ) -> Result<(), Violation> {
+        let confirm = std::mem::take(&mut state.line(who, node).confirms[round]);
+        let (least, is_heard) = match confirm {
+            Confirm::Sent(least) => (least, true),
+            Confirm::Late(least) => (least, false),
+            Confirm::None | Confirm::Replied(_) => return Ok(()),
+        };
+        let mut heard = self.confirm(&mut state.nodes[node], who, least)?;
+        let is_suspect = state.nodes[node].suspect.is_some();
+        let line = state.line(who, node);
+        if is_suspect || line.tainted {
+            heard = Heard::Nothing;
+        }
+        let granted = matches!(line.ask, Ask::Done(last) if last > 0);
+        if self.config.flaw == Some(NumbersFlaw::CountLostGrants)
+            && !granted
+            && matches!(heard, Heard::Ours(_))
+        {
+            heard = Heard::Ours(least);
+        }
+        if is_heard {
+            line.confirms[round] = Confirm::Replied(heard);
+        }
+        Ok(())
+    }
+
+    fn confirm(&self, node: &mut Node, who: u8, least: Number) -> Result<Heard, Violation> {
+        if self.config.flaw == Some(NumbersFlaw::UnconditionalWriteBack) {
+            node.last = node.last.max(least);
+            return Ok(Heard::Ours(least));
+        }
+        let op = Op::Confirm {
+            key: self.names.key.clone(),
+            token: self.names.token(who),
+            ttl: self.names.ttl,
+            number: token(least),
+        };
+        match self.names.carry_out(node, &op)? {
+            Reply::Confirmed { answer: Confirmation::Ours(last), .. } => {
+                Ok(Heard::Ours(number(last)))
+            }
+            Reply::Confirmed { answer: Confirmation::Gone, .. } => Ok(Heard::Gone),
+            Reply::Confirmed { answer: Confirmation::Other(_), .. } => Ok(Heard::Other),
+            reply => Err(out_of_place(&reply)),
+        }
+    }
+
+    /// A node carries out a release.
+    pub(crate) fn run_release(
+        &self,
+        state: &mut State,
+        who: u8,
+        node: usize,
+    ) -> Result<(), Violation> {
+        let op = Op::Release {
+            key: self.names.key.clone(),
+            token: self.names.token(who),
+            entries: Vec::new(),
+            bury: false,
+            open_ms: 0,
+            number: Some(token(state.attempts[usize::from(who)].leaves)),
+        };
+        self.names.carry_out(&mut state.nodes[node], &op).map(|_| ())
+    }
+}
+
+fn out_of_place(reply: &Reply) -> Violation {
+    Violation::new(Kind::Row, format!("the reply {reply:?}"))
+}

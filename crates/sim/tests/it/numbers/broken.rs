@@ -1,0 +1,58 @@
+//! A search that cannot fail proves nothing: each way to get the numbers wrong must be found.
+
+use tenure_sim::{Kind, Limits, NumbersConfig, NumbersFlaw, Timing, search_numbers};
+
+/// Searches with a flaw, and wants this rule broken; by a shortest way, which may be no longer than
+/// it was when this was written. The same search without the flaw must find nothing.
+fn finds(kind: Kind, steps: usize, flaw: NumbersFlaw, config: NumbersConfig) {
+    let limits = Limits { states: 1_500_000, liveness_every: 0, ..Limits::default() };
+    let report = search_numbers(NumbersConfig { flaw: Some(flaw), ..config }, limits);
+    println!("{flaw:?}: {report}");
+    let found = report.found.as_ref().expect("a violation");
+    assert_eq!(found.violation.kind(), kind);
+    assert!(found.steps <= steps, "{} steps", found.steps);
+    let sound = search_numbers(config, Limits { states: report.states, ..limits });
+    assert!(sound.found.is_none(), "without the flaw: {sound}");
+}
+
+fn dishonest() -> NumbersConfig {
+    NumbersConfig { timing: Timing::Dishonest, ..NumbersConfig::default() }
+}
+
+#[test]
+fn the_largest_number_alone_is_given_twice() {
+    finds(Kind::SameNumber, 12, NumbersFlaw::NaiveMaximum, NumbersConfig::default());
+}
+
+/// What was written back where another holds the lock says nothing of that other's number.
+#[test]
+fn what_is_written_back_unconditionally_is_given_twice() {
+    finds(Kind::SameNumber, 15, NumbersFlaw::UnconditionalWriteBack, NumbersConfig::default());
+    finds(Kind::SameNumber, 14, NumbersFlaw::UnconditionalWriteBack, dishonest());
+}
+
+#[test]
+fn a_grant_that_was_not_heard_may_be_above_what_it_confirms() {
+    finds(Kind::SameNumber, 16, NumbersFlaw::CountLostGrants, dishonest());
+}
+
+#[test]
+fn the_middle_number_is_given_twice() {
+    finds(Kind::SameNumber, 14, NumbersFlaw::MiddleNumber, dishonest());
+}
+
+fn losing(losses: u8) -> NumbersConfig {
+    NumbersConfig { losses, repairs: true, ..NumbersConfig::default() }
+}
+
+#[test]
+fn the_delay_alone_brings_no_number_back() {
+    finds(Kind::Order, 12, NumbersFlaw::NoSuspect, losing(1));
+}
+
+/// An attempt that was confirmed before the loss is still to return when the others are read.
+#[test]
+fn a_repair_before_the_delay_is_over_misses_a_number() {
+    let config = NumbersConfig { crashes: false, ..losing(1) };
+    finds(Kind::SameNumber, 17, NumbersFlaw::EarlyRepair, config);
+}
