@@ -50,18 +50,13 @@ impl MemoryNode {
     pub(super) fn open(address: String, name: Option<&str>) -> Self {
         let shared = name.map_or_else(Arc::default, table_named);
         let channel = Channel::new(random::jitter());
-        let (ear, mut wakes) = mpsc::unbounded_channel();
+        let (ear, wakes) = mpsc::unbounded_channel();
         let mut inner = lock(&shared);
         inner.ears.retain(|_, ear| !ear.is_closed());
         inner.ears.insert(channel.clone(), ear);
         drop(inner);
         let waiters = Rc::new(Waiters::default());
-        let told = Rc::clone(&waiters);
-        task::spawn(async move {
-            while let Some(wake) = wakes.recv().await {
-                told.deliver(wake);
-            }
-        });
+        task::spawn(Rc::clone(&waiters).deliver_all(wakes));
         Self { address: address.into(), shared, channel, waiters }
     }
 }
@@ -90,10 +85,7 @@ impl Node for MemoryNode {
         brought: Brought,
         limit: Duration,
     ) -> Call {
-        self.waiters.add(waiter);
-        if let Op::Acquire { place, .. } = &mut op {
-            *place = Some(waiter.place(&self.channel, &brought));
-        }
+        self.waiters.give_place(&mut op, waiter, &self.channel, &brought);
         self.call(op, limit)
     }
 

@@ -6,8 +6,8 @@ use std::{
     rc::{Rc, Weak},
 };
 
-use tenure_core::{Channel, Entry, Place, Ticket, Token, Ttl, Wake};
-use tokio::sync::Notify;
+use tenure_core::{Channel, Entry, Op, Place, Ticket, Token, Ttl, Wake};
+use tokio::sync::{Notify, mpsc};
 
 /// What a waiter is told between its tries.
 #[derive(Debug)]
@@ -140,6 +140,27 @@ impl Waiters {
             self.sweep_at.set(2 * by_token.len());
         }
         by_token.entry(waiter.token.clone()).or_insert_with(|| Rc::downgrade(waiter));
+    }
+
+    /// The same, and puts its place into the op: of a node with one channel for all time.
+    pub(super) fn give_place(
+        &self,
+        op: &mut Op,
+        waiter: &Rc<Waiter>,
+        channel: &Channel,
+        brought: &Brought,
+    ) {
+        self.add(waiter);
+        if let Op::Acquire { place, .. } = op {
+            *place = Some(waiter.place(channel, brought));
+        }
+    }
+
+    /// Delivers messages for as long as any can come.
+    pub(super) async fn deliver_all(self: Rc<Self>, mut wakes: mpsc::UnboundedReceiver<Wake>) {
+        while let Some(wake) = wakes.recv().await {
+            self.deliver(wake);
+        }
     }
 
     /// Delivers a message. One to a waiter that is gone is too late: its cancellation follows.

@@ -98,30 +98,32 @@ impl Watches {
 
     /// Every key that somebody wants to hear of.
     pub(super) fn keys(&self) -> Vec<LockKey> {
-        self.alive(None).iter().map(|watch| watch.key.clone()).collect()
+        self.all_alive().iter().map(|watch| watch.key.clone()).collect()
     }
 
     /// The key that was changed, if anybody wants to hear of it.
     pub(super) fn changed(&self, key: &[u8]) -> Option<LockKey> {
-        self.alive(Some(key)).first().map(|watch| watch.key.clone())
+        self.alive(key).first().map(|watch| watch.key.clone())
     }
 
     /// Nobody will be told of changes any more: all look for themselves.
     pub(super) fn give_up(&self) {
-        self.alive(None).iter().for_each(|watch| watch.tell());
+        self.all_alive().iter().for_each(|watch| watch.tell());
     }
 
     /// What stands at a key was read.
     pub(super) fn seen(&self, key: &LockKey, value: Option<&[u8]>) {
-        let alive = self.alive(Some(key.as_bytes()));
+        let alive = self.alive(key.as_bytes());
         alive.iter().filter(|watch| !watch.is_as_wanted(value)).for_each(|watch| watch.tell());
     }
 
     /// Not borrowed while they are told: that may add others.
-    fn alive(&self, key: Option<&[u8]>) -> Vec<Rc<Watch>> {
-        let by_key = self.0.borrow();
-        let watches = by_key.iter().filter(|(its, _)| key.is_none_or(|key| key == &***its));
-        watches.flat_map(|(_, watches)| watches).filter_map(Weak::upgrade).collect()
+    fn alive(&self, key: &[u8]) -> Vec<Rc<Watch>> {
+        self.0.borrow().get(key).into_iter().flatten().filter_map(Weak::upgrade).collect()
+    }
+
+    fn all_alive(&self) -> Vec<Rc<Watch>> {
+        self.0.borrow().values().flatten().filter_map(Weak::upgrade).collect()
     }
 }
 

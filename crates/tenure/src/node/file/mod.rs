@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Channel, Op, Wake};
+use tenure_core::{Channel, Op};
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use self::place::Location;
@@ -61,7 +61,7 @@ impl FileNode {
         let worker = Worker::new(store, inbox, Arc::clone(&node.pending), wakes);
         // Without a thread every op is answered by a closed channel.
         _ = std::thread::Builder::new().name("tenure-store".into()).spawn(|| worker.run());
-        task::spawn(deliver(woken, Rc::clone(&node.waiters)));
+        task::spawn(Rc::clone(&node.waiters).deliver_all(woken));
         node
     }
 
@@ -90,12 +90,6 @@ impl FileNode {
     }
 }
 
-async fn deliver(mut woken: mpsc::UnboundedReceiver<Wake>, waiters: Rc<Waiters>) {
-    while let Some(wake) = woken.recv().await {
-        waiters.deliver(wake);
-    }
-}
-
 impl Node for FileNode {
     fn name(&self) -> &Arc<str> {
         &self.name
@@ -112,10 +106,7 @@ impl Node for FileNode {
         brought: Brought,
         limit: Duration,
     ) -> Call {
-        self.waiters.add(waiter);
-        if let Op::Acquire { place, .. } = &mut op {
-            *place = Some(waiter.place(&self.channel, &brought));
-        }
+        self.waiters.give_place(&mut op, waiter, &self.channel, &brought);
         self.ask(op, limit)
     }
 
