@@ -25,6 +25,8 @@ pub(crate) struct ServerAddress {
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Secret>,
     pub(crate) database: u32,
+    /// It keeps its keys over a restart, as the user says.
+    pub(crate) durable: bool,
 }
 
 /// Where a server listens.
@@ -211,13 +213,21 @@ fn server(
         user: (!user.is_empty()).then(|| decode(user)).transpose()?,
         password: password.map(decode).transpose()?.map(Secret),
         database: path_database.map_or(Ok(0), database)?,
+        durable: false,
     };
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=').unwrap_or((pair, "")) {
             ("db", value) => server.database = database(value)?,
+            ("durable", "yes") => server.durable = true,
+            ("durable", "no") => server.durable = false,
+            ("durable", value) => {
+                return Err(format!("`durable` is `{value}`; it must be `yes` or `no`"));
+            }
             ("password_file", path) => server.password = Some(password_file(&decode(path)?)?),
             (name, _) => {
-                return Err(format!("unknown setting `{name}`; known are `db`, `password_file`"));
+                return Err(format!(
+                    "unknown setting `{name}`; known are `db`, `durable`, `password_file`"
+                ));
             }
         }
     }
@@ -345,6 +355,7 @@ mod tests {
             ("redis://u:hunter2@", "no host"),
             ("redis://u@h", "a user without a password"),
             ("redis://u:hunter2@h?tls=1", "unknown setting `tls`"),
+            ("redis://u:hunter2@h?durable=1", "`durable` is `1`"),
             ("redis+unix://u:hunter2@run/x", "absolute path"),
             ("redis://h?password_file=/nonexistent/hunter3", "cannot be read"),
             ("", "no `scheme://`"),

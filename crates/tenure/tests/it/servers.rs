@@ -12,13 +12,21 @@ pub(crate) fn shared(kind: ServerKind) -> &'static Server {
     SERVERS[kind as usize].get_or_init(|| Server::start(kind))
 }
 
-/// The addresses of so many nodes, servers of all kinds in turn: each kind's databases are nodes.
+/// The addresses of so many nodes, six at most: servers of all kinds in turn, that tests share.
 pub(crate) fn mixed(nodes: usize) -> String {
-    let address = |index: usize| {
-        let kind = ServerKind::ALL[index % ServerKind::ALL.len()];
-        format!("{}?db={}", shared(kind).url(), index / ServerKind::ALL.len())
+    static OTHERS: [OnceLock<Server>; 3] = [const { OnceLock::new() }; 3];
+    let kinds = ServerKind::ALL;
+    let server = |index: usize| match index.checked_sub(kinds.len()) {
+        None => shared(kinds[index]),
+        Some(index) => OTHERS[index].get_or_init(|| Server::start(kinds[index])),
     };
-    (0..nodes).map(address).collect::<Vec<_>>().join(",")
+    quorum((0..nodes).map(server))
+}
+
+/// The address of a quorum of these. They are young, and yet have forgotten nothing.
+pub(crate) fn quorum<'a>(servers: impl IntoIterator<Item = &'a Server>) -> String {
+    let urls = servers.into_iter().map(|server| format!("{}?durable=yes", server.url()));
+    urls.collect::<Vec<_>>().join(",")
 }
 
 /// The one that tests use whose matter does not depend on the kind.

@@ -64,9 +64,8 @@ fn a_split_vote_of_four_nodes_settles() {
 #[test]
 fn contenders_with_one_node_down_all_get_it() {
     let nodes = Nodes::start(3);
-    let urls: Vec<_> = nodes.0.iter().map(tenure_testkit::Server::url).collect();
     nodes.0[2].kill();
-    contend(&urls.join(","), 6, 3);
+    contend(&nodes.urls(), 6, 3);
 }
 
 /// All nodes give the number that is proposed to them, so nothing is left to agree on.

@@ -19,9 +19,12 @@ impl Nodes {
         Self(kinds.take(count).map(|kind| Server::builder(kind).tcp().start()).collect())
     }
 
+    fn urls(&self) -> String {
+        servers::quorum(&self.0)
+    }
+
     fn client(&self) -> Client {
-        let urls: Vec<_> = self.0.iter().map(Server::url).collect();
-        Client::connect(&urls.join(",")).unwrap()
+        Client::connect(&self.urls()).unwrap()
     }
 
     /// On how many of them the key is this.
