@@ -13,6 +13,7 @@ mod lost;
 mod nested;
 mod outage;
 mod paused;
+mod quorum;
 mod readme;
 mod renewed;
 mod report;
