@@ -97,6 +97,12 @@ impl Lock {
         Self(self.0.node_limit(longest))
     }
 
+    /// See [`crate::Lock::longest_ttl`].
+    #[must_use]
+    pub fn longest_ttl(self, longest: Duration) -> Self {
+        Self(self.0.longest_ttl(longest))
+    }
+
     /// See [`crate::Lock::let_others_in`].
     #[must_use]
     pub fn let_others_in(self, hand_overs: u32) -> Self {

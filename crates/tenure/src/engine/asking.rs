@@ -18,7 +18,8 @@ impl State {
         op: &Op,
         limit: Duration,
     ) -> impl Future<Output = Result<Reply, NodeError>> + use<> {
-        let calls = self.nodes.iter().map(|(_, node)| node.call(op.clone(), limit)).collect();
+        let calls =
+            self.nodes.iter().map(|(id, _)| self.nodes.call(id, op.clone(), limit)).collect();
         let state = Rc::clone(self);
         let (is_inspection, is_forced) =
             (matches!(op, Op::Inspect { .. }), matches!(op, Op::ForceRelease { .. }));

@@ -43,6 +43,8 @@ pub(crate) struct AcquireRequest {
     pub(crate) min_validity: Option<Duration>,
     /// How long each of several nodes may take to vote.
     pub(crate) node_limit: Option<Duration>,
+    /// Nobody takes the lock with a longer TTL.
+    pub(crate) longest_ttl: Ttl,
     pub(crate) label: HolderLabel,
     pub(crate) class: Class,
     /// Of so many hand-overs, one leaves the key free first for clients of other libraries.

@@ -185,10 +185,9 @@ impl State {
         let shortest = batch.iter().map(|(_, renewal)| renewal.ttl).min();
         let limit = command_limit(shortest.map_or(Duration::MAX, Ttl::get));
         let renewals = batch.iter().map(|(_, renewal)| renewal.clone()).collect();
-        let node = self.nodes.get(node);
-        match node.call(Op::Renew(renewals), limit).await? {
+        match self.nodes.call(node, Op::Renew(renewals), limit).await? {
             Reply::Renewed(answers) => Ok(answers),
-            _ => Err(NodeError::new(node.name(), NodeErrorKind::Protocol)),
+            _ => Err(NodeError::new(self.nodes.get(node).name(), NodeErrorKind::Protocol)),
         }
     }
 }

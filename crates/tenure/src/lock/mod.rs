@@ -94,6 +94,19 @@ impl Lock {
         self
     }
 
+    /// The longest TTL with which anybody takes this lock, other processes and extensions included:
+    /// 30 s unless set, and never below the lock's own TTL.
+    ///
+    /// It matters where several servers vote. A server that has restarted may have forgotten locks
+    /// that others hold, so it does not vote until a lock of this TTL is over, about 1 % later than
+    /// it; nor does one whose wall clock has jumped by more than that 1 %. One that keeps its keys
+    /// over a restart can be declared so by its address, with `?durable=yes`.
+    #[must_use]
+    pub fn longest_ttl(mut self, longest: Duration) -> Self {
+        self.settings.longest_ttl = Some(longest);
+        self
+    }
+
     /// The label that others see as the holder: `host/pid` unless set, at most 64 bytes.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
