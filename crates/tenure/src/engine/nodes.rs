@@ -59,19 +59,26 @@ impl Nodes {
         id.0.checked_sub(1).and_then(|index| self.others.get(index)).unwrap_or(&self.first)
     }
 
-    /// Asks one of them; see [`Node::call`]. The answer of one that is another of them, too, is an
-    /// error, whatever it says.
+    /// Asks one of them; see [`Node::call`]. What the second address of a server says is an error,
+    /// whatever it is.
     pub(super) fn call(&self, id: NodeId, op: Op, limit: Duration) -> Call {
-        let sent = clock::now();
-        let call = self.get(id).call(op, limit);
         if self.sole().is_some() {
-            return call;
+            return self.get(id).call(op, limit);
         }
+        let sent = clock::now();
         let doubts = Rc::clone(&self.doubts);
+        // Once that is known only its clock is asked: a release, say, would be carried out on the
+        // server that counts, which would then say that there is no key. It does tell, though, when
+        // the address leads elsewhere one day.
+        let (op, refusal) = match doubts.is_counted(id) {
+            Ok(()) => (op, None),
+            Err(error) => (Op::Clock, Some(error)),
+        };
+        let call = self.get(id).call(op, limit);
         Box::pin(async move {
             let answer = call.await;
             doubts.heard(id, sent, &answer)?;
-            answer
+            refusal.map_or(answer, Err)
         })
     }
 

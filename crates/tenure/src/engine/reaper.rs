@@ -250,7 +250,12 @@ impl State {
         let (key, token) = (unwanted.key.clone(), unwanted.token.clone());
         let op =
             Op::Release { key, token, entries, bury: ambiguous, open_ms, number: unwanted.number };
-        let answer = self.nodes.call(unwanted.node, op, command_limit(Duration::MAX));
+        let limit = command_limit(Duration::MAX);
+        // What was asked in vain is undone wherever it was asked, on a second address too.
+        let answer = match unwanted.number {
+            Some(_) => self.nodes.call(unwanted.node, op, limit),
+            None => self.nodes.get(unwanted.node).call(op, limit),
+        };
         let name = self.nodes.get(unwanted.node).name();
         let out_of_step = NodeError::new(name, NodeErrorKind::Protocol);
         async move {

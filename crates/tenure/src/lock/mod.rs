@@ -14,6 +14,7 @@ use crate::{
     error::{AcquireError, InspectError, NodeError, ReleaseError, RunError},
     event,
     guard::{Lease, LockGuard},
+    report::NodeReport,
 };
 
 /// A named lock, and how it is to be taken: a cheap handle, not a holding.
@@ -316,6 +317,24 @@ impl Lock {
             Reply::Inspected(inspection) => Ok(inspection),
             _ => Err(InspectError::EngineStopped),
         }
+    }
+
+    /// Asks each server whether it would vote on this lock now, in the order of the addresses.
+    ///
+    /// A server that is alone always would, when it answers. Of several, one that restarted lately,
+    /// whose clock jumped, or that has another address here would not; nor would a replica.
+    ///
+    /// # Errors
+    ///
+    /// [`InspectError::Config`] for a bad TTL. What is wrong with a server is in its report.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: it changes nothing.
+    pub async fn nodes(&self) -> Result<Vec<NodeReport>, InspectError> {
+        let longest_ttl = self.settings.longest_ttl().map_err(InspectError::Config)?;
+        let reports = self.engine.ask(|reply| Command::Nodes { longest_ttl, reply }).await;
+        reports.ok_or(InspectError::EngineStopped)
     }
 
     async fn acquire_waiting(&self, wait: Wait) -> Result<LockGuard, AcquireError> {

@@ -54,6 +54,15 @@ impl Doubts {
         record.is_counted()
     }
 
+    /// Whether anything that the node says counts.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub(super) fn is_counted(&self, id: NodeId) -> Result<(), NodeError> {
+        self.0.borrow().get(id.0).map_or(Ok(()), Record::is_counted)
+    }
+
     /// Whether a grant of this node is a vote, where nobody has a longer TTL.
     ///
     /// # Errors
