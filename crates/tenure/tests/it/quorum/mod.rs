@@ -1,8 +1,10 @@
 //! Several servers that vote, and some of them in trouble.
 
 mod contention;
+mod duplicates;
 mod holding;
 mod outage;
+mod restart;
 
 use tenure::blocking::Client;
 use tenure_testkit::{Server, ServerKind, eventually};
@@ -23,6 +25,15 @@ impl Nodes {
         servers::quorum(&self.0)
     }
 
+    /// As [`Nodes::urls`], but for one that does not promise to keep its keys.
+    fn urls_but(&self, undeclared: usize) -> String {
+        let url = |(index, node): (usize, &Server)| match index == undeclared {
+            true => node.url(),
+            false => servers::quorum([node]),
+        };
+        self.0.iter().enumerate().map(url).collect::<Vec<_>>().join(",")
+    }
+
     fn client(&self) -> Client {
         Client::connect(&self.urls()).unwrap()
     }
@@ -37,4 +48,9 @@ impl Nodes {
             eventually(LIMIT, "no key is left", || !servers::exists(node, key));
         }
     }
+}
+
+/// What errors call a server on a port.
+fn name(node: &Server) -> String {
+    format!("127.0.0.1:{}", node.port().unwrap())
 }
