@@ -1,15 +1,20 @@
 //! Several servers that vote, and some of them in trouble.
 
+mod clocks;
 mod contention;
 mod duplicates;
 mod holding;
 mod outage;
 mod restart;
+mod told;
 
 use tenure::blocking::Client;
 use tenure_testkit::{Server, ServerKind, eventually};
 
 use crate::{LIMIT, servers};
+
+/// What the tests here start, by name.
+pub(crate) const PROGRAMS: [(&str, fn()); 1] = [("hold and tell", told::hold_and_tell)];
 
 /// Servers that a test may hurt.
 struct Nodes(Vec<Server>);
