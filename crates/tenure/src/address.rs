@@ -156,6 +156,11 @@ impl FromStr for Address {
 }
 
 impl Address {
+    /// Whether it keeps its keys over a restart, as far as the user says.
+    pub(crate) fn is_durable(&self) -> bool {
+        matches!(self, Self::Server(server) if server.durable)
+    }
+
     fn server(server: ServerAddress) -> Self {
         Self::Server(Arc::new(server))
     }

@@ -72,6 +72,50 @@ pub(crate) fn release_unconfirmed(key: &LockKey, error: &NodeError) {
     tracing::warn!(%key, %error, "a release was not answered; it is repeated");
 }
 
+/// What is told of one of several nodes, once each time that it comes to be so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeNews {
+    /// Another run of the server is at the address now.
+    Restarted,
+    /// The server has started less than the longest TTL ago.
+    Young,
+    /// It does not tell its run.
+    RunHidden,
+    /// It is another of the nodes, too.
+    SameServer,
+    /// It is a replica.
+    NotPrimary,
+    /// Its wall clock did what clocks do not do by themselves.
+    ClockJumped,
+}
+
+/// Each kind has an event of its own name, and is one label of a counter.
+pub(crate) fn node_news(node: &str, news: NodeNews, words: &str) {
+    macro_rules! warn {
+        ($kind:literal, $message:literal) => {{
+            tracing::warn!(name: concat!("tenure.node.", $kind), node, words, $message);
+            #[cfg(feature = "metrics")]
+            metrics::counter!("tenure_node_news_total", "kind" => $kind).increment(1);
+        }};
+    }
+    match news {
+        NodeNews::Restarted => {
+            warn!("restarted", "the server restarted and may have forgotten locks");
+        }
+        NodeNews::Young => {
+            warn!("young", "the server has not run for long and may have forgotten locks");
+        }
+        NodeNews::RunHidden => {
+            warn!("run_hidden", "the server hides whether it restarted");
+        }
+        NodeNews::SameServer => {
+            warn!("same_server", "two addresses lead to one server, which has one vote");
+        }
+        NodeNews::NotPrimary => warn!("not_primary", "the server is a replica"),
+        NodeNews::ClockJumped => warn!("clock_jumped", "the server's wall clock jumped"),
+    }
+}
+
 /// Loud the first time, quiet while the outage goes on.
 pub(crate) fn node_lost(error: &NodeError, is_news: bool) {
     let cause = std::error::Error::source(error).map(tracing::field::display);

@@ -35,6 +35,7 @@ mod guard;
 mod lock;
 mod node;
 mod random;
+mod report;
 mod task;
 
 pub use client::Client;
@@ -45,6 +46,7 @@ pub use error::{
 pub use fence_gate::{FENCED_SET, FenceGate, StaleToken};
 pub use guard::{Lease, LockGuard};
 pub use lock::{Lock, Renewal};
+pub use report::NodeReport;
 pub use tenure_core::{
     FencingToken, Held, Holder, HolderLabel, Inspection, KeyError, LabelError, LockKey, LossReason,
     Ticket, Token, TokenError, TtlError, TtlLeft, Wait, Waiter,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub use crate::lock::Renewal;
 use crate::{
-    FencingToken, Holder, Inspection, Lease, LockKey, LossReason, Token, Wait,
+    FencingToken, Holder, Inspection, Lease, LockKey, LossReason, NodeReport, Token, Wait,
     error::{
         AcquireError, CloseError, ConfigError, ExtendError, InspectError, ReleaseError, RunError,
     },
@@ -95,6 +95,12 @@ impl Lock {
     #[must_use]
     pub fn node_limit(self, longest: Duration) -> Self {
         Self(self.0.node_limit(longest))
+    }
+
+    /// See [`crate::Lock::longest_ttl`].
+    #[must_use]
+    pub fn longest_ttl(self, longest: Duration) -> Self {
+        Self(self.0.longest_ttl(longest))
     }
 
     /// See [`crate::Lock::let_others_in`].
@@ -198,6 +204,15 @@ impl Lock {
     /// As there.
     pub fn inspect(&self) -> Result<Inspection, InspectError> {
         block_on(self.0.inspect())
+    }
+
+    /// See [`crate::Lock::nodes`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn nodes(&self) -> Result<Vec<NodeReport>, InspectError> {
+        block_on(self.0.nodes())
     }
 }
 

@@ -1,15 +1,19 @@
-//! Ops that leave no lease behind, over all nodes: an inspection, a release by force or by token.
+//! What leaves no lease behind, over all nodes: an inspection, a release by force or by token, and
+//! whether they vote.
 
 use std::{rc::Rc, time::Duration};
 
-use tenure_core::{Holder, Inspection, Next, Op, Quorum, Release, Reply};
+use tenure_core::{Holder, Inspection, Next, Op, Quorum, Release, Reply, Ttl};
 
 use super::{
     nodes::each,
     state::State,
     tally::{Said, Tally, Verdict},
 };
-use crate::error::{NodeError, NodeErrorKind};
+use crate::{
+    error::{NodeError, NodeErrorKind},
+    report::NodeReport,
+};
 
 impl State {
     /// Asks every node, and makes one answer of theirs. The ops are queued when this returns.
@@ -18,7 +22,8 @@ impl State {
         op: &Op,
         limit: Duration,
     ) -> impl Future<Output = Result<Reply, NodeError>> + use<> {
-        let calls = self.nodes.iter().map(|(_, node)| node.call(op.clone(), limit)).collect();
+        let calls =
+            self.nodes.iter().map(|(id, _)| self.nodes.call(id, op.clone(), limit)).collect();
         let state = Rc::clone(self);
         let (is_inspection, is_forced) =
             (matches!(op, Op::Inspect { .. }), matches!(op, Op::ForceRelease { .. }));
@@ -37,6 +42,29 @@ impl State {
             };
             // With no error there is an answer, or a node did not answer what it was asked.
             merged.map_err(|error| error.unwrap_or_else(out_of_step))
+        }
+    }
+}
+
+impl State {
+    /// Asks every node for its clock, and tells whether it would vote now. The ops are queued when
+    /// this returns.
+    pub(super) fn report(
+        self: &Rc<Self>,
+        longest_ttl: Ttl,
+        limit: Duration,
+    ) -> impl Future<Output = Vec<NodeReport>> + use<> {
+        let calls =
+            self.nodes.iter().map(|(id, _)| self.nodes.call(id, Op::Clock, limit)).collect();
+        let state = Rc::clone(self);
+        async move {
+            let answers = each(calls).await;
+            let nodes = state.nodes.iter().zip(answers);
+            let report = nodes.map(|((id, node), answer)| {
+                let judged = answer.and_then(|_| state.nodes.judge(id, longest_ttl));
+                NodeReport { node: node.name().to_string(), trouble: judged.err() }
+            });
+            report.collect()
         }
     }
 }

@@ -9,6 +9,7 @@ use super::lease::{Holding, LeaseId};
 use crate::{
     error::{AcquireError, ExtendError, NodeError, ReleaseError},
     event::Class,
+    report::NodeReport,
 };
 
 /// One thing to do.
@@ -24,6 +25,8 @@ pub(crate) enum Command {
     Detach { lease: LeaseId },
     /// Ask one op of the nodes: an inspection, or a release by force or by token.
     Ask { op: Op, reply: oneshot::Sender<Result<Reply, NodeError>> },
+    /// Ask each node whether it would vote, where nobody takes the lock with a longer TTL.
+    Nodes { longest_ttl: Ttl, reply: oneshot::Sender<Vec<NodeReport>> },
     /// Wait for the answers to all releases, then stop; replies how many stay unanswered.
     Close { reply: oneshot::Sender<usize> },
     /// Write what is queued, then stop.
@@ -43,6 +46,8 @@ pub(crate) struct AcquireRequest {
     pub(crate) min_validity: Option<Duration>,
     /// How long each of several nodes may take to vote.
     pub(crate) node_limit: Option<Duration>,
+    /// Nobody takes the lock with a longer TTL.
+    pub(crate) longest_ttl: Ttl,
     pub(crate) label: HolderLabel,
     pub(crate) class: Class,
     /// Of so many hand-overs, one leaves the key free first for clients of other libraries.

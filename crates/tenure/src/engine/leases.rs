@@ -49,6 +49,8 @@ pub(super) struct Entry {
     /// Where it has its key.
     pub(super) seats: Seats,
     pub(super) let_others_in: Option<NonZeroU32>,
+    /// Nobody takes the lock with a longer TTL.
+    longest_ttl: Ttl,
     due: Timestamp,
     /// Dropped when its key is not to be watched any more.
     watch: Option<Rc<Watch>>,
@@ -76,7 +78,7 @@ impl Leases {
         cell: Arc<LeaseCell>,
         seats: Seats,
     ) {
-        let AcquireRequest { settings, class, let_others_in, .. } = request;
+        let AcquireRequest { settings, class, let_others_in, longest_ttl, .. } = request;
         let lease = Lease::new(sent, *settings);
         let due = lease.poll_timeout();
         let entry = Entry {
@@ -86,6 +88,7 @@ impl Leases {
             granted: sent,
             seats,
             let_others_in: *let_others_in,
+            longest_ttl: *longest_ttl,
             due,
             watch: None,
         };
@@ -205,6 +208,11 @@ impl Leases {
     /// The TTL that renewals of a lease ask for.
     pub(super) fn ttl(&self, id: LeaseId) -> Option<Ttl> {
         self.entries.borrow().get(&id).map(|entry| entry.lease.ttl())
+    }
+
+    /// The longest TTL that anybody takes its lock with.
+    pub(super) fn longest_ttl(&self, id: LeaseId) -> Option<Ttl> {
+        self.entries.borrow().get(&id).map(|entry| entry.longest_ttl)
     }
 
     /// The cell of a lease that is held.

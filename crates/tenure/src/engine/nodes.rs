@@ -1,9 +1,10 @@
 //! The nodes of a client, and how many of them decide.
 
-use std::{cell::RefCell, future::poll_fn, iter, rc::Rc, task::Poll};
+use std::{future::poll_fn, iter, rc::Rc, task::Poll, time::Duration};
 
-use tenure_core::{NodeId, Quorum, Reply};
+use tenure_core::{NodeId, Op, Quorum, Reply, Ttl};
 
+use super::doubts::Doubts;
 use crate::{
     address::Address,
     clock::{self, Timers},
@@ -19,17 +20,19 @@ use crate::{
 pub(super) struct Nodes {
     first: Rc<dyn Node>,
     others: Vec<Rc<dyn Node>>,
-    /// How far each node's wall clock is ahead of the clock of leases, in microseconds, where it
-    /// has told.
-    ahead: RefCell<Vec<Option<u64>>>,
+    doubts: Rc<Doubts>,
 }
 
 impl Nodes {
     /// Opens them; `None` without an address. Nothing is sent.
     pub(super) fn open(addresses: &[Address], timers: &Rc<Timers>) -> Option<Self> {
-        let mut nodes = addresses.iter().map(|address| node::open(address, timers));
-        let ahead = RefCell::new(vec![None; addresses.len()]);
-        Some(Self { first: nodes.next()?, others: nodes.collect(), ahead })
+        let nodes: Vec<_> = addresses.iter().map(|address| node::open(address, timers)).collect();
+        let durable = addresses.iter().map(Address::is_durable);
+        // An only node has nobody to outvote it, and nobody whom it could deceive.
+        let of_several = nodes.iter().filter(|_| nodes.len() > 1).cloned();
+        let doubts = Rc::new(Doubts::new(of_several.zip(durable)));
+        let mut nodes = nodes.into_iter();
+        Some(Self { first: nodes.next()?, others: nodes.collect(), doubts })
     }
 
     /// The first of them: the one with the queue, where it is the only one.
@@ -56,31 +59,51 @@ impl Nodes {
         id.0.checked_sub(1).and_then(|index| self.others.get(index)).unwrap_or(&self.first)
     }
 
-    /// A node has just told its wall clock, in microseconds.
-    pub(super) fn set_clock(&self, id: NodeId, wall_us: u64) {
-        if let Some(ahead) = self.ahead.borrow_mut().get_mut(id.0) {
-            *ahead = Some(wall_us.saturating_sub(now_us()));
+    /// Asks one of them; see [`Node::call`]. What the second address of a server says is an error,
+    /// whatever it is.
+    pub(super) fn call(&self, id: NodeId, op: Op, limit: Duration) -> Call {
+        if self.sole().is_some() {
+            return self.get(id).call(op, limit);
         }
+        let sent = clock::now();
+        let doubts = Rc::clone(&self.doubts);
+        // Once that is known only its clock is asked: a release, say, would be carried out on the
+        // server that counts, which would then say that there is no key. It does tell, though, when
+        // the address leads elsewhere one day.
+        let (op, refusal) = match doubts.is_counted(id) {
+            Ok(()) => (op, None),
+            Err(error) => (Op::Clock, Some(error)),
+        };
+        let call = self.get(id).call(op, limit);
+        Box::pin(async move {
+            let answer = call.await;
+            doubts.heard(id, sent, &answer)?;
+            refusal.map_or(answer, Err)
+        })
     }
 
-    /// What the nodes' wall clocks show now, in microseconds: the median of what they told, so that
-    /// one wrong clock of three changes nothing. This host's own until one has told.
+    /// Whether a grant of this node is a vote, where nobody takes the lock with a longer TTL.
+    ///
+    /// # Errors
+    ///
+    /// Why not, and until when.
+    pub(super) fn judge(&self, id: NodeId, longest: Ttl) -> Result<(), NodeError> {
+        self.doubts.judge(id, longest)
+    }
+
+    /// What most of the nodes' wall clocks show now, in microseconds. This host's own until one has
+    /// told.
     pub(super) fn wall_us(&self) -> u64 {
-        let mut ahead: Vec<_> = self.ahead.borrow().iter().flatten().copied().collect();
-        ahead.sort_unstable();
-        let median = ahead.len().checked_sub(1).and_then(|last| ahead.get(last / 2));
-        median.map_or_else(|| clock::node_time().wall_us, |ahead| now_us() + ahead)
+        let now_us = clock::now().as_nanos() / 1_000;
+        let ahead = self.doubts.ahead_us();
+        ahead
+            .map_or_else(|| clock::node_time().wall_us, |ahead| now_us.saturating_add_signed(ahead))
     }
 
     /// Whether the program may end now, as far as the nodes are concerned.
     pub(super) fn may_be_left(&self) -> bool {
         self.iter().all(|(_, node)| node.may_be_left())
     }
-}
-
-/// The clock of leases, in microseconds.
-fn now_us() -> u64 {
-    clock::now().as_nanos() / 1_000
 }
 
 /// The answers to calls that go on at the same time, in the order of the calls.

@@ -22,7 +22,7 @@ use crate::{
     clock::{self, Timers},
     error::{NodeError, NodeErrorKind, ReleaseError},
     event::{self, Class},
-    node::{LATEST_ARRIVAL, Node, Standing},
+    node::{LATEST_ARRIVAL, Standing},
     random, task,
 };
 
@@ -89,7 +89,7 @@ impl Drop for Struggle<'_> {
 
 /// A key to give back, on one node.
 struct Unwanted {
-    node: Rc<dyn Node>,
+    node: NodeId,
     key: LockKey,
     token: Token,
     standing: Standing,
@@ -110,7 +110,6 @@ impl State {
         until: Timestamp,
     ) {
         let until = until + LATEST_ARRIVAL;
-        let node = Rc::clone(self.nodes.get(node));
         let unwanted = Unwanted { node, key, token, standing, number: None, until };
         // Queued now, behind the attempt's own request.
         let first = self.ask_release(&unwanted);
@@ -130,7 +129,7 @@ impl State {
         }
         // A connection that broke may still deliver the attempt, after this release. It may
         // have broken after the attempt was given up, when nobody heard of it any more.
-        if !unwanted.node.is_cut_off_from_the_past() {
+        if !self.nodes.get(unwanted.node).is_cut_off_from_the_past() {
             unwanted.standing.ambiguous = true;
             self.timers.sleep_until(clock::now() + LATE_LOOK).await;
             let again = self.ask_release(&unwanted).await;
@@ -166,9 +165,9 @@ impl State {
             is_over: false,
         };
         let giving = Rc::new(RefCell::new(giving));
-        for ((_, node), seat) in self.nodes.iter().zip(entry.seats.iter()) {
+        for ((node, _), seat) in self.nodes.iter().zip(entry.seats.iter()) {
             let (key, token) = (key.clone(), token.clone());
-            let (node, standing) = (Rc::clone(node), seat.standing.clone());
+            let standing = seat.standing.clone();
             let unwanted = Unwanted { node, key, token, standing, number, until };
             self.give_back_on_one(unwanted, open_ms, seat, Rc::clone(&giving));
         }
@@ -251,8 +250,14 @@ impl State {
         let (key, token) = (unwanted.key.clone(), unwanted.token.clone());
         let op =
             Op::Release { key, token, entries, bury: ambiguous, open_ms, number: unwanted.number };
-        let answer = unwanted.node.call(op, command_limit(Duration::MAX));
-        let out_of_step = NodeError::new(unwanted.node.name(), NodeErrorKind::Protocol);
+        let limit = command_limit(Duration::MAX);
+        // What was asked in vain is undone wherever it was asked, on a second address too.
+        let answer = match unwanted.number {
+            Some(_) => self.nodes.call(unwanted.node, op, limit),
+            None => self.nodes.get(unwanted.node).call(op, limit),
+        };
+        let name = self.nodes.get(unwanted.node).name();
+        let out_of_step = NodeError::new(name, NodeErrorKind::Protocol);
         async move {
             match answer.await? {
                 Reply::Released { release, next } => Ok((release, next)),

@@ -46,12 +46,34 @@ impl State {
                 () = self.leases.sooner() => continue,
             }
             let mut renewals = self.leases.take_due(clock::now());
+            let due: Vec<_> = renewals.iter().map(|(id, _)| *id).collect();
             while !renewals.is_empty() {
                 let rest = renewals.split_off(renewals.len().min(MOST_IN_A_BATCH));
                 self.begin_round(std::mem::replace(&mut renewals, rest), None);
                 // Others' ops go between the batches.
                 tokio::task::yield_now().await;
             }
+            self.watch_clocks(due);
+        }
+    }
+
+    /// Looks, beside a renewal of these leases, whether the nodes would still vote on their locks:
+    /// so a clock that jumped is told while it matters, and not when the next one acquires.
+    fn watch_clocks(self: &Rc<Self>, leases: Vec<LeaseId>) {
+        if leases.is_empty() || self.nodes.sole().is_some() {
+            return;
+        }
+        let leases = Rc::new(leases);
+        for (node, _) in self.nodes.iter() {
+            let clock = self.nodes.call(node, Op::Clock, command_limit(Duration::MAX));
+            let (state, leases) = (Rc::clone(self), Rc::clone(&leases));
+            task::spawn(async move {
+                // What it says is taken on the way, and what there is to tell is told to the log.
+                _ = clock.await;
+                for longest_ttl in leases.iter().filter_map(|id| state.leases.longest_ttl(*id)) {
+                    _ = state.nodes.judge(node, longest_ttl);
+                }
+            });
         }
     }
 
@@ -185,10 +207,9 @@ impl State {
         let shortest = batch.iter().map(|(_, renewal)| renewal.ttl).min();
         let limit = command_limit(shortest.map_or(Duration::MAX, Ttl::get));
         let renewals = batch.iter().map(|(_, renewal)| renewal.clone()).collect();
-        let node = self.nodes.get(node);
-        match node.call(Op::Renew(renewals), limit).await? {
+        match self.nodes.call(node, Op::Renew(renewals), limit).await? {
             Reply::Renewed(answers) => Ok(answers),
-            _ => Err(NodeError::new(node.name(), NodeErrorKind::Protocol)),
+            _ => Err(NodeError::new(self.nodes.get(node).name(), NodeErrorKind::Protocol)),
         }
     }
 }

@@ -37,7 +37,8 @@ impl State {
     ) -> Result<Resumed, NoQuorum> {
         let quorum = self.nodes.quorum();
         let op = Op::Resume { key: key.clone(), token: token.clone(), ttl };
-        let calls = self.nodes.iter().map(|(_, node)| node.call(op.clone(), limit)).collect();
+        let calls =
+            self.nodes.iter().map(|(id, _)| self.nodes.call(id, op.clone(), limit)).collect();
         let answers = each(calls).await;
         let now = clock::now();
         let mut tally = Tally::new(quorum);

@@ -105,6 +105,11 @@ impl State {
                 // A caller that has stopped waiting is no error.
                 task::spawn(async move { _ = reply.send(answer.await) });
             }
+            Command::Nodes { longest_ttl, reply } => {
+                let reports = self.report(longest_ttl, command_limit(LONGEST_LIMIT * 4));
+                // A caller that has stopped waiting is no error.
+                task::spawn(async move { _ = reply.send(reports.await) });
+            }
             Command::Close { .. } | Command::Stop => {}
         }
     }

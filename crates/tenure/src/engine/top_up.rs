@@ -20,7 +20,7 @@ impl State {
         let (key, token) = (cell.key().clone(), cell.token().clone());
         let proposal = Some(cell.number());
         let op = Op::Acquire { key, token, ttl, proposal, place: None };
-        let answer = self.nodes.get(node).call(op, command_limit(ttl.get()));
+        let answer = self.nodes.call(node, op, command_limit(ttl.get()));
         let state = Rc::clone(self);
         task::spawn(async move {
             let answer = answer.await;
@@ -66,7 +66,7 @@ impl State {
         if its < cell.number() {
             let (key, token, number) = (cell.key().clone(), cell.token().clone(), cell.number());
             let op = Op::Confirm { key, token, ttl, number };
-            let answer = self.nodes.get(node).call(op, command_limit(ttl.get()));
+            let answer = self.nodes.call(node, op, command_limit(ttl.get()));
             // Nothing depends on it now: the release brings the number, too.
             task::spawn(async move { drop(answer.await) });
         }

@@ -41,6 +41,10 @@ struct Asked {
     trouble: Option<NodeError>,
     /// It was known to be out of reach when it was asked.
     dead: Option<NodeError>,
+    /// Why its grant is no vote, to the end of the attempt.
+    doubt: Option<NodeError>,
+    /// What it granted all the same.
+    granted_in_doubt: Option<FencingToken>,
 }
 
 enum Says {
@@ -73,7 +77,6 @@ impl Ballot {
         let (says, said) = mpsc::unbounded_channel();
         let mut nodes = Vec::new();
         while let Some(id) = attempt.poll_ask() {
-            let node = state.nodes.get(id);
             let (key, token, ttl) = (request.key.clone(), token.clone(), settings.ttl);
             let op = match request.how {
                 How::Steal => Op::Steal { key, token, ttl },
@@ -81,8 +84,10 @@ impl Ballot {
                     Op::Acquire { key, token, ttl, proposal: Some(proposal), place: None }
                 }
             };
-            nodes.push(Asked { dead: node.trouble(), ..Asked::default() });
-            hear(&says, id, Says::Vote, node.call(op, limit));
+            let doubt = state.nodes.judge(id, request.longest_ttl).err();
+            let dead = state.nodes.get(id).trouble();
+            nodes.push(Asked { dead, doubt, ..Asked::default() });
+            hear(&says, id, Says::Vote, state.nodes.call(id, op, limit));
         }
         Self { attempt, limit, nodes, says, said }
     }
@@ -109,7 +114,7 @@ impl Ballot {
             while let Some((id, number)) = self.attempt.poll_confirm() {
                 let (key, token, ttl) = (request.key.clone(), token.clone(), request.settings.ttl);
                 let op = Op::Confirm { key, token, ttl, number };
-                let call = state.nodes.get(id).call(op, self.limit);
+                let call = state.nodes.call(id, op, self.limit);
                 hear(&self.says, id, Says::Confirmed, call);
             }
             if let Some(outcome) = self.attempt.outcome() {
@@ -122,7 +127,7 @@ impl Ballot {
                 biased;
                 said = self.said.recv() => {
                     if let Some((id, says)) = said {
-                        self.take(state, id, says);
+                        self.take(state, request, id, says);
                     }
                 }
                 () = state.timers.sleep_until(timer.min(patience)) => {
@@ -135,11 +140,15 @@ impl Ballot {
         }
     }
 
-    fn take(&mut self, state: &State, id: NodeId, says: Says) {
+    fn take(&mut self, state: &State, request: &AcquireRequest, id: NodeId, says: Says) {
         let now = clock::now();
+        let is_doubted = self.is_doubted(state, request, id);
         match says {
             Says::Vote(answer) => {
-                let vote = self.read_vote(state, id, answer);
+                let vote = match self.read_vote(state, id, answer) {
+                    Vote::Granted(number) if is_doubted => self.doubt(id, number),
+                    vote => vote,
+                };
                 if let Some(node) = self.nodes.get_mut(id.0) {
                     node.answered = true;
                     node.dead = None;
@@ -148,13 +157,12 @@ impl Ballot {
             }
             Says::Confirmed(answer) => {
                 let answer = match answer {
-                    Ok(Reply::Confirmed { answer, wall_us }) => {
-                        state.nodes.set_clock(id, wall_us);
+                    Ok(Reply::Confirmed { answer, .. }) => {
                         if let Confirmation::Faulty(fault) = &answer {
                             let kind = NodeErrorKind::FenceUnusable;
                             self.trouble(id, error(state, id, kind).with_source(*fault));
                         }
-                        Some(answer)
+                        Some(answer).filter(|_| !is_doubted)
                     }
                     Ok(_) => {
                         self.trouble(id, error(state, id, NodeErrorKind::Protocol));
@@ -172,10 +180,7 @@ impl Ballot {
 
     fn read_vote(&mut self, state: &State, id: NodeId, answer: Result<Reply, NodeError>) -> Vote {
         let (reply, last_number) = match answer {
-            Ok(Reply::Voted { reply, last_number, wall_us }) => {
-                state.nodes.set_clock(id, wall_us);
-                (*reply, last_number)
-            }
+            Ok(Reply::Voted { reply, last_number, .. }) => (*reply, last_number),
             Ok(reply) => (reply, None),
             Err(error) => {
                 self.trouble(id, error);
@@ -190,6 +195,25 @@ impl Ballot {
                 self.trouble(id, error(state, id, kind).with_source(fault));
             }
             _ => self.trouble(id, error(state, id, NodeErrorKind::Protocol).maybe_applied()),
+        }
+        Vote::Unknown
+    }
+
+    /// Whether a grant of the node is no vote. Once so it stays so in this attempt: a later answer
+    /// may be about a key that was set before.
+    fn is_doubted(&mut self, state: &State, request: &AcquireRequest, id: NodeId) -> bool {
+        let Some(node) = self.nodes.get_mut(id.0) else { return false };
+        if node.doubt.is_none() {
+            node.doubt = state.nodes.judge(id, request.longest_ttl).err();
+        }
+        node.doubt.is_some()
+    }
+
+    /// Takes the grant of a node that may have forgotten whom it granted the lock before.
+    fn doubt(&mut self, id: NodeId, number: FencingToken) -> Vote {
+        if let Some(node) = self.nodes.get_mut(id.0) {
+            node.granted_in_doubt = Some(number);
+            node.trouble.clone_from(&node.doubt);
         }
         Vote::Unknown
     }
@@ -253,6 +277,9 @@ impl Ballot {
     pub(super) fn poll_undo(&mut self) -> Option<(NodeId, Standing)> {
         while let Some(id) = self.attempt.poll_undo() {
             let node = self.nodes.get(id.0)?;
+            if node.granted_in_doubt.is_some() {
+                return Some((id, Standing::default()));
+            }
             let trouble = node.trouble.as_ref().filter(|_| node.answered);
             let ambiguous = trouble.is_some_and(NodeError::may_be_applied);
             // A request that was never sent is not sent any more.
@@ -271,7 +298,7 @@ impl Ballot {
                 return Seat::granted(Standing::default(), now);
             }
             let mut seat = Seat::asked();
-            if node.answered {
+            if node.answered && node.granted_in_doubt.is_none() {
                 let trouble = node.trouble.as_ref();
                 seat.is_unsure = trouble.is_some_and(NodeError::may_be_applied);
                 seat.standing.ambiguous = seat.is_unsure;
@@ -281,10 +308,16 @@ impl Ballot {
         seats.collect()
     }
 
-    /// Goes on listening for a lease that was acquired, to the nodes that have not answered.
+    /// Goes on listening for a lease that was acquired, to the nodes that have not answered. What
+    /// was granted in doubt belongs to it now: the others have told that nobody else has the lock.
     pub(super) fn follow(self, state: &Rc<State>, id: LeaseId) {
-        let Self { mut said, says, .. } = self;
+        let Self { mut said, says, nodes, .. } = self;
         drop(says);
+        for (index, node) in nodes.into_iter().enumerate() {
+            if let Some(number) = node.granted_in_doubt {
+                state.heard_late(id, NodeId(index), &Ok(Reply::Granted(number)), true);
+            }
+        }
         let state = Rc::clone(state);
         task::spawn(async move {
             while let Some((node, says)) = said.recv().await {

@@ -117,7 +117,7 @@ pub enum ReleaseError {
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
-    /// The key or an address is bad. Nothing was sent.
+    /// The key, a TTL or an address is bad. Nothing was sent.
     #[error(transparent)]
     Config(ConfigError),
     /// No server could tell. A release by force may have happened, or may yet.

@@ -40,6 +40,14 @@ pub enum NodeErrorKind {
     CannotSave,
     /// It has too few replicas, and therefore refuses writes: NOREPLICAS.
     NoReplicas,
+    /// It has started lately without being declared durable, so it may have forgotten locks that
+    /// others hold: its grant is no vote until those are over. Only where several servers vote.
+    Restarted,
+    /// Its wall clock jumped, so locks may have ended on it that others hold: as
+    /// [`NodeErrorKind::Restarted`].
+    ClockJumped,
+    /// It is one of the other servers, by a second address, and has no second vote.
+    SameServer,
     /// It cannot serve now: MASTERDOWN, CLUSTERDOWN, TRYAGAIN.
     Down,
     /// It is a Cluster node that does not serve the key's slot: MOVED, ASK, CROSSSLOT.
@@ -116,6 +124,8 @@ impl NodeError {
             | Kind::OutOfMemory
             | Kind::CannotSave
             | Kind::NoReplicas
+            | Kind::Restarted
+            | Kind::ClockJumped
             | Kind::Down => true,
             Kind::Protocol => self.out_of_step,
             Kind::Denied
@@ -124,6 +134,7 @@ impl NodeError {
             | Kind::UnknownCommand
             | Kind::FenceUnusable
             | Kind::UnfitStore
+            | Kind::SameServer
             | Kind::Refused => false,
         }
     }
@@ -144,6 +155,9 @@ impl fmt::Display for NodeError {
             Kind::OutOfMemory => "is full",
             Kind::CannotSave => "cannot save its data and refuses writes",
             Kind::NoReplicas => "has too few replicas and refuses writes",
+            Kind::Restarted => "may have forgotten locks and does not vote yet",
+            Kind::ClockJumped => "has a wall clock that jumped and does not vote yet",
+            Kind::SameServer => "has no second vote",
             Kind::Down => "cannot serve now",
             Kind::WrongNode => "does not serve this key's slot",
             Kind::UnknownCommand => "does not know a command that a lock needs",

@@ -14,6 +14,7 @@ use crate::{
     error::{AcquireError, InspectError, NodeError, ReleaseError, RunError},
     event,
     guard::{Lease, LockGuard},
+    report::NodeReport,
 };
 
 /// A named lock, and how it is to be taken: a cheap handle, not a holding.
@@ -91,6 +92,19 @@ impl Lock {
     #[must_use]
     pub fn node_limit(mut self, longest: Duration) -> Self {
         self.settings.node_limit = Some(longest);
+        self
+    }
+
+    /// The longest TTL with which anybody takes this lock, other processes and extensions included:
+    /// 30 s unless set, and never below the lock's own TTL.
+    ///
+    /// It matters where several servers vote. A server that has restarted may have forgotten locks
+    /// that others hold, so it does not vote until a lock of this TTL is over, about 1 % later than
+    /// it; nor does one whose wall clock has jumped by more than that 1 %. One that keeps its keys
+    /// over a restart can be declared so by its address, with `?durable=yes`.
+    #[must_use]
+    pub fn longest_ttl(mut self, longest: Duration) -> Self {
+        self.settings.longest_ttl = Some(longest);
         self
     }
 
@@ -303,6 +317,24 @@ impl Lock {
             Reply::Inspected(inspection) => Ok(inspection),
             _ => Err(InspectError::EngineStopped),
         }
+    }
+
+    /// Asks each server whether it would vote on this lock now, in the order of the addresses.
+    ///
+    /// A server that is alone always would, when it answers. Of several, one that restarted lately,
+    /// whose clock jumped, or that has another address here would not; nor would a replica.
+    ///
+    /// # Errors
+    ///
+    /// [`InspectError::Config`] for a bad TTL. What is wrong with a server is in its report.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: it changes nothing.
+    pub async fn nodes(&self) -> Result<Vec<NodeReport>, InspectError> {
+        let longest_ttl = self.settings.longest_ttl().map_err(InspectError::Config)?;
+        let reports = self.engine.ask(|reply| Command::Nodes { longest_ttl, reply }).await;
+        reports.ok_or(InspectError::EngineStopped)
     }
 
     async fn acquire_waiting(&self, wait: Wait) -> Result<LockGuard, AcquireError> {

@@ -33,6 +33,7 @@ pub(super) struct Settings {
     pub(super) max_hold: Option<Duration>,
     pub(super) min_validity: Option<Duration>,
     pub(super) node_limit: Option<Duration>,
+    pub(super) longest_ttl: Option<Duration>,
     pub(super) label: Option<String>,
     pub(super) class: Class,
     pub(super) let_others_in: Option<u32>,
@@ -48,6 +49,7 @@ impl Settings {
             max_hold: None,
             min_validity: None,
             node_limit: None,
+            longest_ttl: None,
             label: None,
             class: "default".into(),
             let_others_in: None,
@@ -56,6 +58,34 @@ impl Settings {
 
     pub(super) fn key(&self) -> Result<LockKey, ConfigError> {
         self.key.clone()
+    }
+
+    fn is_renewed(&self) -> bool {
+        self.renewal == Renewal::Background
+    }
+
+    fn ttl(&self) -> Result<Ttl, ConfigError> {
+        let ttl = if self.is_renewed() { Ttl::renewed(self.ttl) } else { Ttl::new(self.ttl) };
+        ttl.map_err(ConfigError::Ttl)
+    }
+
+    /// The longest TTL with which anybody takes the lock.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] for one that is none, or below the lock's own.
+    pub(super) fn longest_ttl(&self) -> Result<Ttl, ConfigError> {
+        let own = self.ttl()?;
+        let Some(longest) = self.longest_ttl else {
+            return Ok(Ttl::new(LONGEST_DEFAULT_TTL).map_or(own, |longest| longest.max(own)));
+        };
+        match Ttl::new(longest) {
+            Ok(longest) if longest >= own => Ok(longest),
+            Err(_) if longest > LONGEST_TTL => {
+                setting("longest_ttl", longest, "it must be at most 2^53 ms")
+            }
+            _ => setting("longest_ttl", longest, "it must be at least the lock's own TTL"),
+        }
     }
 
     /// The request that these settings come to.
@@ -69,12 +99,8 @@ impl Settings {
         wait: Wait,
         default_label: &HolderLabel,
     ) -> Result<AcquireRequest, ConfigError> {
-        let renewed = self.renewal == Renewal::Background;
-        let ttl = if renewed { Ttl::renewed(self.ttl) } else { Ttl::new(self.ttl) };
-        let ttl = ttl.map_err(ConfigError::Ttl)?;
-        let setting = |setting, value: Duration, bound| {
-            Err(ConfigError::Setting { setting, value: format!("{value:?}"), bound })
-        };
+        let ttl = self.ttl()?;
+        let longest_ttl = self.longest_ttl()?;
         if let Some(longest) = self.max_hold
             && longest.is_zero()
         {
@@ -106,10 +132,11 @@ impl Settings {
         Ok(AcquireRequest {
             key: self.key()?,
             how,
-            settings: LeaseSettings { ttl, renewed, max_hold: self.max_hold },
+            settings: LeaseSettings { ttl, renewed: self.is_renewed(), max_hold: self.max_hold },
             wait,
             min_validity: self.min_validity,
             node_limit: self.node_limit,
+            longest_ttl,
             label: label.map_err(ConfigError::Label)?.unwrap_or_else(|| default_label.clone()),
             class: Class::clone(&self.class),
             let_others_in: let_others_in.flatten(),
@@ -119,3 +146,15 @@ impl Settings {
 
 /// Others wait this long for a holder that died: long enough for a restart of the server.
 const DEFAULT_TTL: Duration = Duration::from_secs(10);
+
+/// Unless somebody sets a longer one, nobody's is: the command's.
+const LONGEST_DEFAULT_TTL: Duration = Duration::from_secs(30);
+const LONGEST_TTL: Duration = Duration::from_millis(Ttl::MAX_MS);
+
+fn setting<T>(
+    setting: &'static str,
+    value: Duration,
+    bound: &'static str,
+) -> Result<T, ConfigError> {
+    Err(ConfigError::Setting { setting, value: format!("{value:?}"), bound })
+}

@@ -4,9 +4,11 @@
 mod file;
 mod memory;
 mod redis;
+mod run;
 mod waiter;
 mod watch;
 
+pub(crate) use run::Run;
 pub(crate) use waiter::{Brought, News, Standing, Waiter};
 pub(crate) use watch::{Watch, Watched};
 
@@ -51,6 +53,12 @@ pub(crate) trait Node: fmt::Debug {
 
     /// Why the last connection could not be made, while that is so.
     fn trouble(&self) -> Option<NodeError> {
+        None
+    }
+
+    /// The run of the server that the last connection has met; `None` before the first, and where
+    /// a node is no server of its own.
+    fn run(&self) -> Option<Rc<Run>> {
         None
     }
 

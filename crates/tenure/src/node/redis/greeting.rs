@@ -10,7 +10,7 @@ use crate::{
     address::ServerAddress,
     clock,
     error::{NodeError, NodeErrorKind},
-    node::LATEST_ARRIVAL,
+    node::{LATEST_ARRIVAL, run::Told},
 };
 
 /// Earlier connections whose commands may still arrive.
@@ -39,7 +39,7 @@ impl Past {
 
     /// The connections that a server of this run knows. Those of another run died with it.
     fn of(&mut self, run: &str) -> Vec<i64> {
-        self.known.retain(|peer| peer.run == run);
+        self.known.retain(|peer| *peer.run == *run);
         self.known.iter().map(|peer| peer.client).collect()
     }
 
@@ -59,7 +59,7 @@ impl Past {
 /// What a server calls a connection: its client number, good for one run of the server.
 #[derive(Clone, Debug)]
 pub(super) struct Peer {
-    run: String,
+    run: Arc<str>,
     client: i64,
 }
 
@@ -76,6 +76,8 @@ pub(super) struct Greeting {
     expected: Vec<Step>,
     client: Option<i64>,
     peer: Option<Peer>,
+    /// What the server has told of its run.
+    told: Told,
     /// Every earlier connection is known to be dead on the server.
     cut_off: bool,
     /// Ops may be written before the replies are here.
@@ -119,8 +121,9 @@ impl Greeting {
         expected.push(Step::Info);
         let eager = address.password.is_none() && address.database == 0 && past.is_clear();
         let cut_off = !past.has_unknown();
+        let told = Told::default();
         let (name, address) = (Arc::clone(name), Arc::clone(address));
-        Self { name, address, expected, client: None, peer: None, cut_off, eager }
+        Self { name, address, expected, client: None, peer: None, told, cut_off, eager }
     }
 
     /// Whether ops may be written now.
@@ -141,6 +144,11 @@ impl Greeting {
     /// What the server calls this connection, if it has told.
     pub(super) fn peer(&self) -> Option<Peer> {
         self.peer.clone()
+    }
+
+    /// What the server has told of its run.
+    pub(super) fn told(&self) -> &Told {
+        &self.told
     }
 
     /// Takes the reply to the next of the first commands.
@@ -186,7 +194,8 @@ impl Greeting {
     ///
     /// A client number means nothing in another run: killing it there would hit a stranger.
     fn info(&mut self, reply: &resp::Incoming, past: &mut Past, out: &mut BytesMut) {
-        let Some(run) = run_id(reply) else {
+        self.told = text(reply).map(Told::read).unwrap_or_default();
+        let Some(run) = self.told.id.clone() else {
             // Not permitted here, so nothing can be cut off.
             self.cut_off = past.is_clear();
             return;
@@ -199,9 +208,7 @@ impl Greeting {
     }
 }
 
-fn run_id(reply: &resp::Incoming) -> Option<String> {
+fn text(reply: &resp::Incoming) -> Option<&str> {
     let resp::Incoming::Reply(Answer::Bytes(text)) = reply else { return None };
-    let text = std::str::from_utf8(text).ok()?;
-    let run = text.lines().find_map(|line| line.strip_prefix("run_id:"))?;
-    Some(run.trim().to_owned())
+    std::str::from_utf8(text).ok()
 }

@@ -23,7 +23,9 @@ use tokio::sync::oneshot;
 
 pub(crate) use self::fault::of_reply as refusal;
 use self::{connection::Connection, greeting::Past};
-use super::{Brought, Call, Node, Waiter, Watch, Watched, waiter::Waiters, watch::Watches};
+use super::{
+    Brought, Call, Node, Run, Waiter, Watch, Watched, run::Told, waiter::Waiters, watch::Watches,
+};
 use crate::{
     address::ServerAddress,
     clock::{self, Timers},
@@ -62,6 +64,8 @@ struct Shared {
     unsafe_to_close: Cell<bool>,
     /// No command of an earlier connection can arrive any more.
     cut_off: Cell<bool>,
+    /// Whom the last connection has met.
+    run: RefCell<Option<Rc<Run>>>,
     waiters: Waiters,
     hearing: Cell<Hearing>,
     /// What a round trip takes, smoothed.
@@ -122,6 +126,7 @@ impl RedisNode {
             trouble: RefCell::default(),
             unsafe_to_close: Cell::new(false),
             cut_off: Cell::new(true),
+            run: RefCell::default(),
             waiters: Waiters::default(),
             hearing: Cell::default(),
             round_trip: Cell::default(),
@@ -186,6 +191,10 @@ impl Node for RedisNode {
         self.shared.trouble.borrow().clone()
     }
 
+    fn run(&self) -> Option<Rc<Run>> {
+        self.shared.run.borrow().clone()
+    }
+
     fn watch(&self, watch: &Rc<Watch>) -> Watched {
         if !self.shared.tracks.get() {
             return Watched::Never;
@@ -225,6 +234,13 @@ impl Shared {
         let smoothed = self.round_trip.get();
         let next = if smoothed.is_zero() { sample } else { (smoothed * 7 + sample) / 8 };
         self.round_trip.set(next);
+    }
+
+    /// A connection was made, and the server has told so much of its run.
+    fn meet(&self, told: &Told) {
+        let mut run = self.run.borrow_mut();
+        let met = Run::met(told, run.as_ref(), clock::now());
+        *run = Some(met);
     }
 
     fn error(&self, kind: NodeErrorKind) -> NodeError {

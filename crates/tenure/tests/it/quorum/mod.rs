@@ -1,13 +1,20 @@
 //! Several servers that vote, and some of them in trouble.
 
+mod clocks;
 mod contention;
+mod duplicates;
 mod holding;
 mod outage;
+mod restart;
+mod told;
 
 use tenure::blocking::Client;
 use tenure_testkit::{Server, ServerKind, eventually};
 
 use crate::{LIMIT, servers};
+
+/// What the tests here start, by name.
+pub(crate) const PROGRAMS: [(&str, fn()); 1] = [("hold and tell", told::hold_and_tell)];
 
 /// Servers that a test may hurt.
 struct Nodes(Vec<Server>);
@@ -21,6 +28,15 @@ impl Nodes {
 
     fn urls(&self) -> String {
         servers::quorum(&self.0)
+    }
+
+    /// As [`Nodes::urls`], but for one that does not promise to keep its keys.
+    fn urls_but(&self, undeclared: usize) -> String {
+        let url = |(index, node): (usize, &Server)| match index == undeclared {
+            true => node.url(),
+            false => servers::quorum([node]),
+        };
+        self.0.iter().enumerate().map(url).collect::<Vec<_>>().join(",")
     }
 
     fn client(&self) -> Client {
@@ -37,4 +53,9 @@ impl Nodes {
             eventually(LIMIT, "no key is left", || !servers::exists(node, key));
         }
     }
+}
+
+/// What errors call a server on a port.
+fn name(node: &Server) -> String {
+    format!("127.0.0.1:{}", node.port().unwrap())
 }

@@ -1,0 +1,106 @@
+//! Which of several nodes may vote.
+//!
+//! A majority excludes others only if its nodes remember whom they granted the lock, for as long
+//! as it is held. A server that came back without its keys does not, nor does one whose wall clock
+//! leapt, since TTLs run on it; and two addresses of one server remember once what counts twice. So
+//! a node is *doubted* until every lease that it may have forgotten is over: it is asked as the
+//! others are, what it says of keys is true, but its grant is no vote. A second address of a
+//! server counts for nothing at all.
+//!
+//! What is known of a node holds for all locks; for how long it is doubted depends on the longest
+//! TTL that anybody takes the lock with.
+
+mod clock;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::{cell::RefCell, rc::Rc, time::Duration};
+
+use tenure_core::{Drift, NodeId, Reply, Timestamp, Ttl};
+
+use self::record::Record;
+use crate::{clock as local, error::NodeError, node::Node};
+
+/// What is known of each of several nodes. Nothing of an only one.
+#[derive(Debug)]
+pub(super) struct Doubts(RefCell<Vec<Record>>);
+
+impl Doubts {
+    /// Of these nodes, each with whether it keeps its keys over a restart.
+    pub(super) fn new(nodes: impl Iterator<Item = (Rc<dyn Node>, bool)>) -> Self {
+        Self(RefCell::new(nodes.map(|(node, is_durable)| Record::new(node, is_durable)).collect()))
+    }
+
+    /// Takes what the nodes' connections have learned, and what a node has just answered to a
+    /// request of that time. An error when its answers count for nothing.
+    pub(super) fn heard(
+        &self,
+        id: NodeId,
+        sent: Timestamp,
+        answer: &Result<Reply, NodeError>,
+    ) -> Result<(), NodeError> {
+        let mut records = self.0.borrow_mut();
+        meet(&mut records);
+        let Some(record) = records.get_mut(id.0) else { return Ok(()) };
+        if let Ok(
+            Reply::Voted { wall_us, .. }
+            | Reply::Confirmed { wall_us, .. }
+            | Reply::Clock { wall_us },
+        ) = answer
+        {
+            record.clock.look(sent, local::now(), *wall_us);
+        }
+        record.is_counted()
+    }
+
+    /// Whether anything that the node says counts.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub(super) fn is_counted(&self, id: NodeId) -> Result<(), NodeError> {
+        self.0.borrow().get(id.0).map_or(Ok(()), Record::is_counted)
+    }
+
+    /// Whether a grant of this node is a vote, where nobody has a longer TTL.
+    ///
+    /// # Errors
+    ///
+    /// Why not, and until when.
+    pub(super) fn judge(&self, id: NodeId, longest: Ttl) -> Result<(), NodeError> {
+        let mut records = self.0.borrow_mut();
+        records.get_mut(id.0).map_or(Ok(()), |record| record.judge(local::now(), longest))
+    }
+
+    /// How far the nodes' wall clocks are ahead of the clock of leases, in microseconds: the median
+    /// of what they told, so that one wrong clock of three changes nothing.
+    pub(super) fn ahead_us(&self) -> Option<i64> {
+        let records = self.0.borrow();
+        let mut ahead: Vec<_> =
+            records.iter().filter_map(|record| record.clock.ahead_us()).collect();
+        ahead.sort_unstable();
+        ahead.get(ahead.len().checked_sub(1)? / 2).copied()
+    }
+}
+
+/// Looks whom the connections have met since the last time, in the order of the addresses.
+fn meet(records: &mut [Record]) {
+    records.iter_mut().for_each(Record::look_at_role);
+    for index in 0..records.len() {
+        if !records.get(index).is_some_and(Record::has_news) {
+            continue;
+        }
+        let others = records.iter().enumerate().filter(|(other, _)| *other != index);
+        let others: Vec<_> = others.filter_map(|(_, other)| other.server()).collect();
+        if let Some(record) = records.get_mut(index) {
+            record.meet(&others);
+        }
+    }
+}
+
+/// After so long every key that was set with a TTL of this or less is over, for its holder too,
+/// whatever rate the clocks run at.
+fn span(longest: Ttl) -> Duration {
+    longest.get() + Drift::of(longest).get()
+}

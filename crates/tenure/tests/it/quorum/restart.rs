@@ -1,0 +1,160 @@
+//! Servers that come back without their keys, and whether they vote.
+
+use tenure::{
+    AcquireError, NoQuorum, NodeErrorKind,
+    blocking::{Client, Lock},
+};
+use tenure_testkit::{eventually, scale, unique_key};
+
+use super::{Nodes, name};
+use crate::{LIMIT, ms, secs, servers};
+
+/// Long enough to be held during a round, whatever else the machine does.
+const HELD: std::time::Duration = secs(60);
+
+/// Why nobody got the lock, told in full.
+fn untold(lock: &Lock) -> NoQuorum {
+    match lock.try_acquire() {
+        Err(AcquireError::NoQuorum(none)) => none,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn why(none: &NoQuorum) -> Vec<(&str, NodeErrorKind)> {
+    none.failed.iter().map(|error| (error.node(), error.kind())).collect()
+}
+
+/// How the one who comes next knows the server that forgets.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    /// It has never seen the server before, which has not run for long.
+    IsNew,
+    /// It knew the server's run before.
+    KnewIt,
+    /// It was told that the server forgets nothing, which is a lie.
+    WasDeceived,
+}
+
+/// One holds the lock on three of five, and cannot reach the others. One of the three forgets it,
+/// and another client wants the lock. Whether that had it while the first still held it.
+fn overlaps(nodes: &Nodes, victim: usize, next: Next) -> bool {
+    let key = unique_key("forgets");
+    let of_three = |index: usize| (index + 5 - victim) % 5 < 3;
+    let url = |index: usize| format!("{}?durable=yes", nodes.0[index].url());
+    let of_holder = (0..5).map(|index| match of_three(index) {
+        true => url(index),
+        false => format!("redis://127.0.0.1:{}", 1 + index),
+    });
+    let holder = Client::connect(&of_holder.collect::<Vec<_>>().join(",")).unwrap();
+    let of_next = (0..5).map(|index| match (index == victim, next) {
+        (true, Next::IsNew | Next::KnewIt) => nodes.0[index].url(),
+        _ => url(index),
+    });
+    let other = Client::connect(&of_next.collect::<Vec<_>>().join(",")).unwrap();
+    if let Next::KnewIt = next {
+        other.lock(format!("{key}-before")).acquire_within(LIMIT).unwrap().release().unwrap();
+    }
+    let guard = holder.lock(&key).ttl(HELD).acquire_within(LIMIT).unwrap();
+    nodes.0[victim].restart_empty();
+    let had = match other.lock(&key).ttl(HELD).try_acquire() {
+        Ok(had) => had,
+        Err(AcquireError::NoQuorum(none)) => {
+            let restarted = (&*name(&nodes.0[victim]), NodeErrorKind::Restarted);
+            assert_eq!(why(&none), [restarted], "{next:?} after {victim}");
+            assert_eq!((none.granted, none.needed), (2, 3));
+            None
+        }
+        Err(error) => panic!("{error:?}"),
+    };
+    assert_eq!(guard.ensure_held(), Ok(()), "a round took longer than a lease");
+    had.is_some()
+}
+
+#[test]
+fn t05_a_server_that_forgot_a_holder_has_no_vote_while_that_holds() {
+    let nodes = Nodes::start(5);
+    for round in 0..scale(5, 500) {
+        for next in [Next::IsNew, Next::KnewIt] {
+            assert!(!overlaps(&nodes, round % 5, next), "{next:?} in round {round}");
+        }
+    }
+}
+
+/// The test above could not fail otherwise.
+#[test]
+fn t05_without_the_guard_two_hold_the_lock() {
+    let nodes = Nodes::start(5);
+    for victim in 0..5 {
+        assert!(overlaps(&nodes, victim, Next::WasDeceived), "after {victim}");
+    }
+}
+
+/// Whoever was refused a vote has left nothing behind, on a server that is doubted either.
+#[test]
+fn what_a_doubted_server_granted_is_undone() {
+    let (nodes, key) = (Nodes::start(3), unique_key("undone"));
+    nodes.0[2].kill();
+    let undeclared: Vec<_> = nodes.0.iter().map(tenure_testkit::Server::url).collect();
+    let lock = Client::connect(&undeclared.join(",")).unwrap().lock(&key).ttl(secs(600));
+    let none = untold(&lock);
+    assert_eq!(none.granted, 0);
+    assert!(why(&none).contains(&(&name(&nodes.0[0]), NodeErrorKind::Restarted)), "{none:?}");
+    nodes.0[2].start_again();
+    nodes.becomes_free(&key);
+}
+
+/// The others had the lock to give, so the key on the one that is doubted is the holder's, too.
+#[test]
+fn what_a_doubted_server_granted_belongs_to_a_lease_that_others_granted() {
+    let (nodes, key) = (Nodes::start(3), unique_key("belongs"));
+    let client = Client::connect(&nodes.urls_but(2)).unwrap();
+    let guard = client.lock(&key).ttl(secs(3)).longest_ttl(secs(600)).acquire().unwrap();
+    let token = guard.token().as_str().to_owned();
+    eventually(LIMIT, "all have the key", || nodes.having(&key, token.as_bytes()) == 3);
+    // It counts at renewals: what it says of the key is true.
+    nodes.0[0].kill();
+    std::thread::sleep(secs(6));
+    assert_eq!(guard.ensure_held(), Ok(()));
+    guard.release().unwrap();
+    let left = || nodes.0[1..].iter().any(|node| servers::exists(node, &key));
+    eventually(LIMIT, "no key is left", || !left());
+}
+
+/// Whether a server votes is for each lock to say, by the longest TTL that anybody takes it with.
+#[test]
+fn a_young_server_votes_as_soon_as_no_lock_can_be_forgotten() {
+    let (nodes, key) = (Nodes::start(3), unique_key("young"));
+    let undeclared: Vec<_> = nodes.0.iter().map(tenure_testkit::Server::url).collect();
+    let client = Client::connect(&undeclared.join(",")).unwrap();
+    let long = client.lock(&key).longest_ttl(secs(3_600));
+    let none = untold(&long);
+    // Two of three decide, and the third need not have answered by then.
+    assert!(none.granted == 0 && none.failed.len() >= 2, "{none:?}");
+    assert!(why(&none).iter().all(|(_, kind)| *kind == NodeErrorKind::Restarted), "{none:?}");
+    let cause = std::error::Error::source(&none.failed[0]).unwrap().to_string();
+    assert!(cause.contains("it started about"), "{cause}");
+    assert!(cause.contains("`?durable=yes`"), "{cause}");
+    let reports = long.nodes().unwrap();
+    assert!(reports.iter().all(|report| report.trouble.is_some()), "{reports:?}");
+    let short = client.lock(&key).ttl(ms(500)).longest_ttl(ms(500));
+    short.acquire_within(LIMIT).unwrap().release().unwrap();
+    assert!(short.nodes().unwrap().iter().all(|report| report.trouble.is_none()));
+    assert_eq!(untold(&long).granted, 0);
+}
+
+#[test]
+fn t15_numbers_go_on_when_all_servers_forget() {
+    let (nodes, key) = (Nodes::start(5), unique_key("all-forget"));
+    let client = nodes.client();
+    let mut last = None;
+    for round in 0..scale(4, 100) {
+        match round % 2 {
+            0 => nodes.0.iter().for_each(tenure_testkit::Server::restart_empty),
+            _ => nodes.0.iter().for_each(|node| assert!(node.cmd(&["FLUSHALL"]).is_ok())),
+        }
+        let guard = client.lock(&key).ttl(secs(5)).acquire_within(LIMIT).unwrap();
+        assert!(Some(guard.fencing_token()) > last, "in round {round}");
+        last = Some(guard.fencing_token());
+        guard.release().unwrap();
+    }
+}

@@ -1,0 +1,154 @@
+//! What the log is told of servers, by events with names of their own, once each time.
+
+use std::time::Instant;
+
+use tenure::blocking::Client;
+use tenure_testkit::{Server, ServerKind, unique_key};
+use tracing::{
+    Event, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+};
+
+use super::{Nodes, name};
+use crate::{
+    LIMIT, ms,
+    program::{self, Program},
+    secs, servers,
+};
+
+/// Of the program: renewed three times in it.
+const TTL: std::time::Duration = secs(9);
+
+/// Holds a lock, or tries to, and says what the log is told of the servers.
+pub(super) fn hold_and_tell() {
+    tracing::subscriber::set_global_default(Told).unwrap();
+    let client = Client::connect(&program::setting("SERVERS")).unwrap();
+    let lock = client.lock(program::setting("KEY")).ttl(TTL);
+    let guard = lock.acquire_within(LIMIT);
+    program::say(if guard.is_ok() { "held" } else { "not held" });
+    program::heed();
+}
+
+fn start(urls: &str) -> Program {
+    let settings = [("SERVERS", urls), ("KEY", &*unique_key("told"))];
+    Program::start("hold and tell", &settings)
+}
+
+fn hears(program: &mut Program, event: &str, node: &Server) {
+    assert_eq!(program.hear(), format!("tenure.node.{event} {}", name(node)));
+}
+
+/// Each is told once, although many renewals come after it: what is told next is the other's.
+#[test]
+fn t09_a_clock_that_jumps_is_told_at_the_next_renewal_at_the_latest() {
+    let server = |kind| Server::builder(kind).tcp().shim().start();
+    let nodes = Nodes(ServerKind::ALL.into_iter().map(server).collect());
+    let mut program = start(&nodes.urls());
+    assert_eq!(program.hear(), "held");
+    for (node, by) in [(1, 40_000), (2, -3_600_000)] {
+        nodes.0[node].clock().step_ms(by);
+        let stepped = Instant::now();
+        hears(&mut program, "clock_jumped", &nodes.0[node]);
+        assert!(stepped.elapsed() < TTL, "a lease could have ended by then");
+    }
+}
+
+#[test]
+fn a_server_that_is_young_or_restarts_is_told() {
+    let nodes = Nodes::start(3);
+    let mut program = start(&nodes.urls_but(1));
+    // Its answer may come after the others have decided; the next renewal looks again.
+    let mut told = [program.hear(), program.hear()];
+    told.sort_unstable();
+    assert_eq!(told, ["held".to_owned(), format!("tenure.node.young {}", name(&nodes.0[1]))]);
+    nodes.0[1].restart_empty();
+    hears(&mut program, "restarted", &nodes.0[1]);
+    nodes.0[1].restart_empty();
+    hears(&mut program, "restarted", &nodes.0[1]);
+}
+
+#[test]
+fn a_server_that_hides_its_run_is_told() {
+    let nodes = Nodes::start(3);
+    assert!(nodes.0[2].cmd(&["ACL", "SETUSER", "default", "-info"]).is_ok());
+    let mut program = start(&nodes.urls());
+    let mut told = [program.hear(), program.hear()];
+    told.sort_unstable();
+    assert_eq!(told, ["held".to_owned(), format!("tenure.node.run_hidden {}", name(&nodes.0[2]))]);
+}
+
+/// Its first run is trusted: most servers are old. Each further connection may be to another.
+#[test]
+fn a_server_that_hides_its_run_is_doubted_after_each_disconnection() {
+    let (nodes, key) = (Nodes::start(3), unique_key("hidden"));
+    let undeclared: Vec<_> = nodes.0.iter().map(Server::url).collect();
+    for node in &nodes.0 {
+        assert!(node.cmd(&["ACL", "SETUSER", "default", "-info"]).is_ok());
+    }
+    let lock = Client::connect(&undeclared.join(",")).unwrap().lock(&key).ttl(ms(500));
+    let short = lock.clone().longest_ttl(ms(500));
+    lock.acquire_within(LIMIT).unwrap().release().unwrap();
+    assert!(nodes.0[0].cmd(&["CLIENT", "KILL", "TYPE", "normal"]).int() > 0);
+    lock.acquire_within(LIMIT).unwrap().release().unwrap();
+    assert!(nodes.0[1].cmd(&["CLIENT", "KILL", "TYPE", "normal"]).int() > 0);
+    assert!(lock.try_acquire().is_err());
+    short.acquire_within(LIMIT).unwrap().release().unwrap();
+}
+
+#[test]
+fn a_second_address_and_a_replica_are_told() {
+    let nodes = Nodes::start(2);
+    let primary = nodes.0[1].port().unwrap().to_string();
+    assert!(nodes.0[0].cmd(&["REPLICAOF", "127.0.0.1", &primary]).is_ok());
+    let database = format!("{}/1?durable=yes", nodes.0[1].url());
+    let mut program = start(&format!("{},{database}", servers::quorum(&nodes.0)));
+    let mut told = [program.hear(), program.hear()];
+    told.sort_unstable();
+    let second = format!("tenure.node.same_server {}", name(&nodes.0[1]));
+    assert_eq!(told[0], format!("tenure.node.not_primary {}", name(&nodes.0[0])));
+    assert!(told[1].starts_with(&second), "{told:?}");
+}
+
+/// A subscriber that says the events about servers.
+struct Told;
+
+impl Subscriber for Told {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.name().starts_with("tenure.node.")
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut node = Node::default();
+        event.record(&mut node);
+        assert!(!node.words.is_empty(), "each says more");
+        program::say(&format!("{} {}", event.metadata().name(), node.name));
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+#[derive(Default)]
+struct Node {
+    name: String,
+    words: String,
+}
+
+impl Visit for Node {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "node" => value.clone_into(&mut self.name),
+            "words" => value.clone_into(&mut self.words),
+            _ => {}
+        }
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
+}
