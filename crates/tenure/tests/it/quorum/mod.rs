@@ -3,6 +3,7 @@
 mod contention;
 mod holding;
 mod outage;
+mod telling;
 
 use tenure::blocking::Client;
 use tenure_testkit::{Server, ServerKind, eventually};
