@@ -2,7 +2,7 @@
 
 use std::{error::Error, process::ExitCode};
 
-use tenure::{AcquireError, NodeError, NodeErrorKind};
+use tenure::{AcquireError, NodeError, NodeErrorKind, NodeErrors};
 
 /// Why the tool ends by a code of its own, and what it says about it.
 #[derive(Debug)]
@@ -69,33 +69,37 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// A failure because a server did not do its part; `what` is what cannot be done.
+/// A failure because servers did not do their part; `what` is what cannot be done.
 pub(crate) fn untold(what: &str, error: &(dyn Error + 'static)) -> Failure {
-    let node = nodes_error(error);
+    let nodes = nodes_errors(error);
     // What a server says names the server; what stands above it says what `what` says.
+    let said: Vec<_> = nodes.iter().map(|node| chain(*node)).collect();
+    let said = said.join("; ");
     let why = match error.downcast_ref() {
-        Some(AcquireError::NoQuorum(none)) if none.needed > 1 => {
-            let failed: Vec<_> = none.failed.iter().map(|node| chain(node)).collect();
-            format!("{none}: {}", failed.join("; "))
-        }
-        _ => node.map_or_else(|| chain(error), |node| chain(node)),
+        _ if nodes.is_empty() => chain(error),
+        Some(AcquireError::NoQuorum(none)) if none.needed > 1 => format!("{none}: {said}"),
+        _ => said,
     };
     let failure = Failure::new(crate::exit::CANNOT_TELL, format!("{what}: {why}"));
-    match node.map(NodeError::kind).and_then(remedy) {
+    match nodes.first().and_then(|node| remedy(node.kind())) {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
 }
 
-fn nodes_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a NodeError> {
+/// What each server said that did not do its part.
+fn nodes_errors<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a NodeError> {
     let mut error = Some(error);
     while let Some(one) = error {
-        if let Some(node) = one.downcast_ref() {
-            return Some(node);
+        if let Some(AcquireError::NoQuorum(none)) = one.downcast_ref() {
+            return none.failed.iter().collect();
+        }
+        if let Some(errors) = one.downcast_ref::<NodeErrors>() {
+            return errors.iter().collect();
         }
         error = one.source();
     }
-    None
+    Vec::new()
 }
 
 /// What to try when a server is in this kind of trouble.

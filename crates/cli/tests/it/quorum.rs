@@ -73,10 +73,8 @@ fn lose_three() {
     let (urls, key, dir) = (nodes.urls(), key(), TempDir::new());
     let (alive, pid) = (dir.path().join("alive"), dir.path().join("pid"));
     let write = format!("while :; do date +%s%3N >> {}; sleep 0.02; done", alive.display());
-    let script = format!(
-        "exec 2>/dev/null; trap '' TERM; (echo $$ > {}; {write}) & {write}",
-        pid.display()
-    );
+    let script =
+        format!("exec 2>/dev/null; trap '' TERM; (echo $$ > {}; {write}) & {write}", pid.display());
     let options = ["--ttl", "1.5", "--kill-after", "600ms", key.as_str()];
     let running = Tenure::new().env("TENURE_SERVERS", &urls).args(options).sh(&script).start();
     let child = pid_in(&pid);

@@ -84,6 +84,26 @@ fn several_servers_vote() {
     of_variable(&[&one, &one]).run().code(64).stdout("").says(&["named twice"]);
 }
 
+/// Whoever is told that too few servers can tell is told of each of them.
+#[test]
+fn each_command_names_every_server_that_cannot_tell() {
+    let one = shared().url();
+    let to = |command| {
+        let down = ["redis://127.0.0.1:1", "redis://127.0.0.1:2"];
+        Tenure::to(command).url(&one).url(down[0]).url(down[1])
+    };
+    let (key, token) = (key(), "00112233445566778899aabbccddeeff@me");
+    for run in [
+        to("status").args([&key]),
+        to("acquire").args(["--ttl", "60", &key]),
+        to("release").args(["--token", token, &key]),
+        to("extend").args(["--ttl", "60", "--token", token, &key]),
+    ] {
+        let ran = run.run().code(69).stdout("");
+        ran.says(&["127.0.0.1:1 cannot be reached", "127.0.0.1:2 cannot be reached"]);
+    }
+}
+
 #[test]
 fn help_and_version_are_there_and_show_no_password() {
     let url = "redis://u:hunter2@h";

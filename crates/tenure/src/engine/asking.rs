@@ -11,7 +11,7 @@ use super::{
     tally::{Said, Tally, Verdict},
 };
 use crate::{
-    error::{NodeError, NodeErrorKind},
+    error::{NodeError, NodeErrorKind, NodeErrors},
     report::NodeReport,
 };
 
@@ -21,7 +21,7 @@ impl State {
         self: &Rc<Self>,
         op: &Op,
         limit: Duration,
-    ) -> impl Future<Output = Result<Reply, NodeError>> + use<> {
+    ) -> impl Future<Output = Result<Reply, NodeErrors>> + use<> {
         let calls =
             self.nodes.iter().map(|(id, _)| self.nodes.call(id, op.clone(), limit)).collect();
         let state = Rc::clone(self);
@@ -30,18 +30,18 @@ impl State {
         async move {
             let answers = each(calls).await;
             if let (Some(_), Some(answer)) = (state.nodes.sole(), answers.first()) {
-                return answer.clone();
+                return answer.clone().map_err(NodeErrors::from);
             }
             let quorum = state.nodes.quorum();
             let out_of_step =
-                || NodeError::new(state.nodes.first().name(), NodeErrorKind::Protocol);
+                || NodeError::new(state.nodes.first().name(), NodeErrorKind::Protocol).into();
             let merged = match (is_inspection, is_forced) {
                 (true, _) => inspected(quorum, answers).map(Reply::Inspected),
                 (_, true) => forced(quorum, answers).map(released),
                 _ => given_back(quorum, answers).map(released),
             };
             // With no error there is an answer, or a node did not answer what it was asked.
-            merged.map_err(|error| error.unwrap_or_else(out_of_step))
+            merged.map_err(|errors| errors.unwrap_or_else(out_of_step))
         }
     }
 }
@@ -77,13 +77,13 @@ const fn released(release: Release) -> Reply {
 
 /// Who holds the lock on a majority of all nodes. Nobody does when none can: then whoever holds it
 /// on some of them is about to give it back, or to lose it.
-fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<NodeError>> {
-    let (mut told, mut failed) = (Vec::<Inspection>::new(), None);
+fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<NodeErrors>> {
+    let (mut told, mut failed) = (Vec::<Inspection>::new(), Vec::new());
     for answer in answers {
         match answer {
             Ok(Reply::Inspected(inspection)) => told.push(inspection),
             Ok(_) => {}
-            Err(error) => failed = failed.or(Some(error)),
+            Err(error) => failed.push(error),
         }
     }
     let silent = quorum.nodes() - told.len();
@@ -100,14 +100,14 @@ fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<Node
         held.swap_remove(held.len() - quorum.needed())
     });
     if of_majority.is_none() && count + silent >= quorum.needed() {
-        return Err(failed);
+        return Err(NodeErrors::of(failed));
     }
     Ok(Inspection { held: of_majority, last_number, waiters: Vec::new(), waiting: 0 })
 }
 
 /// Whose keys were deleted on most of the nodes, when a majority has answered.
-fn forced(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeError>> {
-    let (mut holders, mut told, mut failed) = (Vec::new(), 0, None);
+fn forced(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeErrors>> {
+    let (mut holders, mut told, mut failed) = (Vec::new(), 0, Vec::new());
     for answer in answers {
         match answer {
             Ok(Reply::Released { release, .. }) => {
@@ -117,11 +117,11 @@ fn forced(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeError>
                 }
             }
             Ok(_) => {}
-            Err(error) => failed = failed.or(Some(error)),
+            Err(error) => failed.push(error),
         }
     }
     if told < quorum.needed() {
-        return Err(failed);
+        return Err(NodeErrors::of(failed));
     }
     let count = |holder: &Holder| holders.iter().filter(|other| *other == holder).count();
     let most = holders.iter().max_by_key(|holder| count(holder)).cloned();
@@ -129,7 +129,7 @@ fn forced(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeError>
 }
 
 /// What the release of a token comes to.
-fn given_back(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeError>> {
+fn given_back(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeErrors>> {
     let mut tally = Tally::new(quorum);
     let mut ours = None;
     for answer in answers {
@@ -150,7 +150,7 @@ fn given_back(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeEr
         (Some(Verdict::Ours), Some(holder)) => Ok(Release::Released(holder)),
         (Some(Verdict::Gone), _) => Ok(Release::Free),
         (Some(Verdict::Other(holder)), _) => Ok(Release::Other(holder)),
-        (Some(Verdict::Untold(error)), _) => Err(Some(error)),
+        (Some(Verdict::Untold(errors)), _) => Err(Some(errors)),
         _ => Err(None),
     }
 }

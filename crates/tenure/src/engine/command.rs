@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::lease::{Holding, LeaseId};
 use crate::{
-    error::{AcquireError, ExtendError, NodeError, ReleaseError},
+    error::{AcquireError, ExtendError, NodeErrors, ReleaseError},
     event::Class,
     report::NodeReport,
 };
@@ -24,7 +24,7 @@ pub(crate) enum Command {
     /// Stop renewing a lease and leave its key alone.
     Detach { lease: LeaseId },
     /// Ask one op of the nodes: an inspection, or a release by force or by token.
-    Ask { op: Op, reply: oneshot::Sender<Result<Reply, NodeError>> },
+    Ask { op: Op, reply: oneshot::Sender<Result<Reply, NodeErrors>> },
     /// Ask each node whether it would vote, where nobody takes the lock with a longer TTL.
     Nodes { longest_ttl: Ttl, reply: oneshot::Sender<Vec<NodeReport>> },
     /// Wait for the answers to all releases, then stop; replies how many stay unanswered.

@@ -310,9 +310,9 @@ impl Giving {
         let lost = self.lost.take();
         let reason = match (verdict, lost) {
             (Verdict::Ours, None) => return Ok(()),
-            (Verdict::Untold(error), lost) => {
-                event::release_unconfirmed(&self.key, &error);
-                return Err(lost.map_or(ReleaseError::Unconfirmed(error), ReleaseError::NotHeld));
+            (Verdict::Untold(errors), lost) => {
+                errors.iter().for_each(|error| event::release_unconfirmed(&self.key, error));
+                return Err(lost.map_or(ReleaseError::Unconfirmed(errors), ReleaseError::NotHeld));
             }
             (Verdict::Other(holder), _) => LossReason::Taken { holder },
             (_, Some(reason)) => reason,

@@ -189,7 +189,7 @@ impl State {
         let (asked, verdict) = oneshot::channel();
         self.begin_round(vec![(id, renewal)], Some(asked));
         match verdict.await {
-            Ok(Verdict::Untold(error)) => Err(ExtendError::Unconfirmed(error)),
+            Ok(Verdict::Untold(errors)) => Err(ExtendError::Unconfirmed(errors)),
             Ok(_) => {
                 let lost = self.leases.lost(id);
                 lost.map_or(Ok(()), |reason| Err(ExtendError::NotHeld(reason)))

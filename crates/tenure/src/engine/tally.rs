@@ -2,7 +2,7 @@
 
 use tenure_core::{Holder, Quorum};
 
-use crate::error::NodeError;
+use crate::error::{NodeError, NodeErrors};
 
 /// What one node says of a lease.
 #[derive(Clone, Debug)]
@@ -26,8 +26,8 @@ pub(super) enum Verdict {
     Gone,
     /// So many do not that no majority can, and another holds the lock on most of those.
     Other(Holder),
-    /// Neither: too many could not tell. The reason of the first.
-    Untold(NodeError),
+    /// Neither: too many could not tell, for these reasons.
+    Untold(NodeErrors),
 }
 
 /// Counts what the nodes say. The unreachable ones count among all: a majority of the others could
@@ -70,8 +70,8 @@ impl Tally {
         }
         let is_certain = self.ours + open < needed && against + open <= nodes - needed;
         // When all have answered there is a reason: else one of the two above would be the case.
-        let reason = self.failed.first().filter(|_| is_certain || open == 0);
-        reason.map(|error| Verdict::Untold(error.clone()))
+        let reasons = self.failed.iter().filter(|_| is_certain || open == 0);
+        NodeErrors::of(reasons.cloned()).map(Verdict::Untold)
     }
 }
 

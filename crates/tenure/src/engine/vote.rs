@@ -117,11 +117,16 @@ impl Ballot {
                 let call = state.nodes.call(id, op, self.limit);
                 hear(&self.says, id, Says::Confirmed, call);
             }
-            if let Some(outcome) = self.attempt.outcome() {
-                return self.ended(state, outcome);
+            let outcome = self.attempt.outcome();
+            match outcome {
+                // Which servers are well is worth a moment to whoever is told that too few are.
+                Some(Outcome::Unknown { .. }) if self.has_open() && clock::now() < patience => {}
+                Some(outcome) => return self.ended(state, outcome),
+                None => {}
             }
             let has_dead = self.nodes.iter().any(|node| node.dead.is_some());
-            let patience = if has_dead { patience } else { Timestamp::MAX };
+            let is_short = has_dead || self.attempt.outcome().is_some();
+            let patience = if is_short { patience } else { Timestamp::MAX };
             let timer = self.attempt.poll_timer().unwrap_or(Timestamp::MAX);
             tokio::select! {
                 biased;
@@ -138,6 +143,12 @@ impl Ballot {
                 }
             }
         }
+    }
+
+    /// Whether a node that was thought well has not answered.
+    fn has_open(&self) -> bool {
+        let is_open = |node: &Asked| !node.answered && node.trouble.is_none();
+        self.nodes.iter().any(|node| is_open(node) && node.dead.is_none())
     }
 
     fn take(&mut self, state: &State, request: &AcquireRequest, id: NodeId, says: Says) {
@@ -238,30 +249,24 @@ impl Ballot {
     }
 
     fn ended(&self, state: &State, outcome: Outcome) -> Result<FencingToken, Failed> {
-        let needed = state.nodes.quorum().needed();
         match outcome {
             Outcome::Acquired(number) => Ok(number),
             Outcome::Held(held) => Err(Failed::Held(held)),
-            Outcome::Unknown { granted, needed } => Err(self.untold(state, granted, needed)),
-            Outcome::TooLate => {
-                let nodes = state.nodes.iter();
-                let granted = nodes.filter(|(id, _)| self.attempt.holds(*id)).count();
-                Err(self.untold(state, granted, needed))
-            }
+            Outcome::Unknown { .. } | Outcome::TooLate => Err(self.untold(state)),
         }
     }
 
-    fn untold(&self, state: &State, granted: usize, needed: usize) -> Failed {
-        let is_over = clock::now() >= self.sent() + self.limit;
-        let mut failed = Vec::new();
-        let mut refused = Vec::new();
-        for ((id, _), standing) in state.nodes.iter().zip(self.attempt.standings()) {
-            let trouble = self.nodes.get(id.0).and_then(|node| node.trouble.clone());
+    /// What each node said, as far as it has by now.
+    fn untold(&self, state: &State) -> Failed {
+        let needed = state.nodes.quorum().needed();
+        let (mut granted, mut failed, mut refused) = (0, Vec::new(), Vec::new());
+        let nodes = self.nodes.iter().zip(self.attempt.standings()).enumerate();
+        for (id, (node, standing)) in nodes.map(|(index, node)| (NodeId(index), node)) {
+            granted += usize::from(self.attempt.holds(id));
+            let trouble = node.trouble.as_ref().or(node.dead.as_ref()).cloned();
             match standing.heard() {
                 Some(Vote::Refused { held, .. }) => refused.push(held.clone()),
                 Some(Vote::Granted(_)) => failed.extend(trouble),
-                // One that could not change the outcome any more was not waited for.
-                Some(Vote::Unknown) | None if trouble.is_none() && !is_over => {}
                 Some(Vote::Unknown) | None => {
                     let late = || error(state, id, NodeErrorKind::TimedOut).maybe_applied();
                     failed.push(trouble.unwrap_or_else(late));

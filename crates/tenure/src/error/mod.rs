@@ -5,9 +5,11 @@
 
 mod config;
 mod node;
+mod nodes;
 
 pub use config::ConfigError;
 pub use node::{NodeError, NodeErrorKind};
+pub use nodes::NodeErrors;
 
 use std::{error::Error, fmt, time::Duration};
 
@@ -45,11 +47,11 @@ pub enum AcquireError {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct NoQuorum {
-    /// How many granted it.
+    /// How many had granted it when it was settled.
     pub granted: usize,
     /// How many would have had to.
     pub needed: usize,
-    /// What each of the others said.
+    /// Why those could not tell that neither granted nor refused it, in the order of the addresses.
     pub failed: Vec<NodeError>,
 }
 
@@ -59,7 +61,10 @@ impl fmt::Display for NoQuorum {
         if *needed == 1 {
             return f.write_str("whether the lock is free cannot be told");
         }
-        write!(f, "only {granted} of {needed} needed servers granted the lock, ")?;
+        match granted < needed {
+            true => write!(f, "only {granted} of {needed} needed servers granted the lock, ")?,
+            false => write!(f, "{granted} servers granted the lock, but too late, ")?,
+        }
         write!(f, "{} failed", failed.len())
     }
 }
@@ -80,9 +85,9 @@ pub enum ExtendError {
     /// The lease is lost. No key of ours remains, or one that ends with its TTL.
     #[error("the lock is not held any more: {0}")]
     NotHeld(LossReason),
-    /// No server could tell. The lock is still held, until the deadline that it had.
+    /// Too few servers could tell. The lock is still held, until the deadline that it had.
     #[error("the servers did not confirm the extension")]
-    Unconfirmed(#[source] NodeError),
+    Unconfirmed(#[source] NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
     ///
     /// A key of ours may remain, at most for the TTL.
@@ -102,10 +107,10 @@ pub enum ReleaseError {
     /// No key of ours remains; another's key was not touched.
     #[error("the lock was not held any more: {0}")]
     NotHeld(LossReason),
-    /// No server could tell. A key of ours may remain, at most for the TTL; the release is
+    /// Too few servers could tell. A key of ours may remain, at most for the TTL; the release is
     /// repeated in the background until then, unless the server says that it never will take it.
     #[error("the servers did not confirm the release")]
-    Unconfirmed(#[source] NodeError),
+    Unconfirmed(#[source] NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
     ///
     /// A key of ours may remain, at most for the TTL.
@@ -120,9 +125,9 @@ pub enum InspectError {
     /// The key, a TTL or an address is bad. Nothing was sent.
     #[error(transparent)]
     Config(ConfigError),
-    /// No server could tell. A release by force may have happened, or may yet.
+    /// Too few servers could tell. A release by force may have happened, or may yet.
     #[error("the servers did not answer")]
-    Unanswered(#[source] NodeError),
+    Unanswered(#[source] NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
     #[error("the client's engine has stopped")]
     EngineStopped,

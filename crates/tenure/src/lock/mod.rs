@@ -11,7 +11,7 @@ pub use self::settings::Renewal;
 use self::settings::Settings;
 use crate::{
     engine::{Acquired, Command, Engine, How},
-    error::{AcquireError, InspectError, NodeError, ReleaseError, RunError},
+    error::{AcquireError, InspectError, NodeErrors, ReleaseError, RunError},
     event,
     guard::{Lease, LockGuard},
     report::NodeReport,
@@ -259,7 +259,7 @@ impl Lock {
                 LossReason::Taken { holder }
             }
             Ok(Reply::Released { release: Release::Free, .. }) => LossReason::Gone,
-            Err(InspectError::Unanswered(error)) => return Err(ReleaseError::Unconfirmed(error)),
+            Err(InspectError::Unanswered(errors)) => return Err(ReleaseError::Unconfirmed(errors)),
             _ => return Err(ReleaseError::EngineStopped),
         };
         Err(ReleaseError::NotHeld(reason))
@@ -366,7 +366,7 @@ impl Lock {
 
     async fn ask_node(&self, op: Op) -> Result<Reply, InspectError> {
         let answer = self.engine.ask(|reply| Command::Ask { op, reply }).await;
-        let answer: Result<Reply, NodeError> = answer.ok_or(InspectError::EngineStopped)?;
+        let answer: Result<Reply, NodeErrors> = answer.ok_or(InspectError::EngineStopped)?;
         answer.map_err(InspectError::Unanswered)
     }
 }

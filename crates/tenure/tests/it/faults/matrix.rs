@@ -40,11 +40,11 @@ impl Trouble<'_> {
         self.is_said_by(node_error(&error));
         if self.meets_all {
             match extended.extend(TTL * 2) {
-                Err(ExtendError::Unconfirmed(error)) => self.is_said_by(&error),
+                Err(ExtendError::Unconfirmed(errors)) => self.is_said_by(errors.first()),
                 other => panic!("{kind:?}: extended: {other:?}"),
             }
             match released.release() {
-                Err(ReleaseError::Unconfirmed(error)) => self.is_said_by(&error),
+                Err(ReleaseError::Unconfirmed(errors)) => self.is_said_by(errors.first()),
                 other => panic!("{kind:?}: released: {other:?}"),
             }
         } else {

@@ -132,7 +132,8 @@ fn what_is_asked_during_a_blip_is_done_over_the_next_connection() {
         let token = guard.token().clone();
         match guard.release() {
             Ok(()) => {}
-            Err(ReleaseError::Unconfirmed(e)) if e.kind() == NodeErrorKind::Disconnected => {}
+            Err(ReleaseError::Unconfirmed(e))
+                if e.first().kind() == NodeErrorKind::Disconnected => {}
             other => panic!("a blip is no loss: {other:?}"),
         }
         eventually(LIMIT, "it is released", || {

@@ -47,15 +47,15 @@ fn t28_a_demoted_primary_never_says_that_a_lease_is_gone() {
 type Ask = fn(&blocking::Lock, blocking::LockGuard) -> Option<NodeErrorKind>;
 
 fn extend(_: &blocking::Lock, guard: blocking::LockGuard) -> Option<NodeErrorKind> {
-    let Err(ExtendError::Unconfirmed(error)) = guard.extend(TTL * 2) else { panic!("extended") };
+    let Err(ExtendError::Unconfirmed(errors)) = guard.extend(TTL * 2) else { panic!("extended") };
     assert_eq!(guard.ensure_held(), Ok(()));
-    Some(error.kind())
+    Some(errors.first().kind())
 }
 
 fn release(_: &blocking::Lock, guard: blocking::LockGuard) -> Option<NodeErrorKind> {
     let released = guard.release();
-    let Err(ReleaseError::Unconfirmed(error)) = released else { panic!("said {released:?}") };
-    Some(error.kind())
+    let Err(ReleaseError::Unconfirmed(errors)) = released else { panic!("said {released:?}") };
+    Some(errors.first().kind())
 }
 
 fn resume(lock: &blocking::Lock, guard: blocking::LockGuard) -> Option<NodeErrorKind> {
@@ -64,7 +64,7 @@ fn resume(lock: &blocking::Lock, guard: blocking::LockGuard) -> Option<NodeError
 
 fn release_by_force(lock: &blocking::Lock, _: blocking::LockGuard) -> Option<NodeErrorKind> {
     match lock.force_release() {
-        Err(InspectError::Unanswered(error)) => Some(error.kind()),
+        Err(InspectError::Unanswered(errors)) => Some(errors.first().kind()),
         other => panic!("said {other:?}"),
     }
 }

@@ -66,8 +66,8 @@ fn a_release_answered_out_of_step_is_unconfirmed() {
     let client = connect(&fake.url());
     let guard = client.lock(unique_key("out-of-step")).acquire().unwrap();
     match guard.release() {
-        Err(ReleaseError::Unconfirmed(error)) => {
-            assert_eq!(error.kind(), NodeErrorKind::Protocol);
+        Err(ReleaseError::Unconfirmed(errors)) => {
+            assert_eq!(errors.first().kind(), NodeErrorKind::Protocol);
         }
         other => panic!("confirmed by another's answer: {other:?}"),
     }

@@ -6,6 +6,7 @@ mod duplicates;
 mod holding;
 mod outage;
 mod restart;
+mod telling;
 mod told;
 
 use tenure::blocking::Client;

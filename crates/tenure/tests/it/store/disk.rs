@@ -98,7 +98,7 @@ fn held(file: &Path) {
     let number = guard.fencing_token();
     let ballast = Ballast::in_the_way_of(file);
     match guard.extend(secs(60)) {
-        Err(ExtendError::Unconfirmed(error)) => is_full(&error),
+        Err(ExtendError::Unconfirmed(errors)) => is_full(errors.first()),
         other => panic!("{other:?}"),
     }
     assert!(guard.valid_for().is_some_and(|left| left < secs(1)), "nothing was extended");
@@ -115,7 +115,7 @@ fn released(file: &Path) {
     let guard = client.lock("k").ttl(secs(600)).acquire().unwrap();
     let ballast = Ballast::in_the_way_of(file);
     match guard.release() {
-        Err(ReleaseError::Unconfirmed(error)) => is_full(&error),
+        Err(ReleaseError::Unconfirmed(errors)) => is_full(errors.first()),
         other => panic!("{other:?}"),
     }
     let lock = client.lock("k");
