@@ -27,7 +27,8 @@ pub(super) struct Nodes {
 impl Nodes {
     /// Opens them; `None` without an address. Nothing is sent.
     pub(super) fn open(addresses: &[Address], timers: &Rc<Timers>) -> Option<Self> {
-        let mut nodes = addresses.iter().map(|address| node::open(address, timers));
+        let is_sole = addresses.len() == 1;
+        let mut nodes = addresses.iter().map(|address| node::open(address, timers, is_sole));
         let ahead = RefCell::new(vec![None; addresses.len()]);
         Some(Self { first: nodes.next()?, others: nodes.collect(), ahead })
     }
