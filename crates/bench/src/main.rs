@@ -5,15 +5,16 @@
 //! cargo xtask bench renewal [--server URL | [--tcp] [--anywhere]] [--leases N,N,…] [--ttls N]
 //! cargo xtask bench contended [--server URL | [--tcp] [--anywhere]] [--rounds N] [--secs S]
 //!                             [--clients N,N,…] [--judge SIDE]
+//! cargo xtask bench quorum [--anywhere] [--rounds N] [--cycles N] [--part NAME]
 //! cargo xtask bench startup [--server URL | [--tcp] [--anywhere]] [--rounds N] [--tenure PATH]
 //! cargo xtask bench waiters [--server URL | [--tcp] [--anywhere]] [--waiters N,N,…] [--seconds N]
 //! ```
 //!
 //! Without `--server` they start a Redis 7.0 of their own on a Unix socket, or on a port with
-//! `--tcp`; it gets a processor to itself unless `--anywhere` is given. `--judge SIDE` holds the
-//! targets against another side than tenure, so that one sees them missed. The exit code is 0 when
-//! all targets are met, 1 when one is missed, 2 for trouble, and 3 when the machine was too busy to
-//! tell.
+//! `--tcp`; it gets a processor to itself unless `--anywhere` is given. `quorum` starts five of all
+//! kinds on ports, which share that processor. `--judge SIDE` holds the targets against another
+//! side than tenure, so that one sees them missed. The exit code is 0 when all targets are met, 1
+//! when one is missed, 2 for trouble, and 3 when the machine was too busy to tell.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are what this prints")]
 
 mod contended;
@@ -22,10 +23,13 @@ mod figures;
 mod options;
 mod placement;
 mod process;
+mod quorum;
 mod renewal;
+mod series;
 mod server;
 mod startup;
 mod waiters;
+mod wire;
 
 use std::{error::Error, process::ExitCode};
 
@@ -68,11 +72,13 @@ fn run(words: &[String]) -> Result<Verdict, Trouble> {
     match name.as_str() {
         "cycle" => cycle::run(&mut options),
         "contended" => contended::run(&mut options),
+        "quorum" => quorum::run(&mut options),
         "renewal" => renewal::run(&mut options),
         "startup" => startup::run(&mut options),
         "waiters" => waiters::run(&mut options),
         // How this program calls itself for the processes of the sides.
         "side" => cycle::side(&mut options).map(|()| Verdict::Pass),
+        "voter" => quorum::voter(&mut options).map(|()| Verdict::Pass),
         "contender" => contended::contender(&mut options).map(|()| Verdict::Pass),
         "holder" => renewal::holder(&mut options).map(|()| Verdict::Pass),
         "parked" => waiters::parked(&mut options).map(|()| Verdict::Pass),
@@ -80,4 +86,4 @@ fn run(words: &[String]) -> Result<Verdict, Trouble> {
     }
 }
 
-const NAMES: &str = "contended, cycle, renewal, startup and waiters";
+const NAMES: &str = "contended, cycle, quorum, renewal, startup and waiters";

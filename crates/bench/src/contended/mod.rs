@@ -8,7 +8,6 @@ mod relay;
 mod report;
 mod setup;
 mod targets;
-mod wire;
 
 pub(crate) use self::contender::contender;
 

@@ -10,11 +10,11 @@ use tenure_core::{
     script::{self, Call},
 };
 
-use super::{
-    contender::Contender,
+use super::contender::Contender;
+use crate::{
+    Trouble,
     wire::{Frame, Wire},
 };
-use crate::Trouble;
 
 /// One connection, one lock.
 pub(super) struct Relay {

@@ -1,6 +1,6 @@
 //! The sides: the same work done in different ways.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use redis::{Connection, Value};
 use tenure_core::{
@@ -8,7 +8,7 @@ use tenure_core::{
     script::{self, Answer, Call},
 };
 
-use crate::{Trouble, figures::quantile, options::Options, process, server::connect};
+use crate::{Trouble, options::Options, series::serve, server::connect};
 
 /// One way to acquire and release a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +44,7 @@ impl Side {
     }
 }
 
-/// The process of one side: does as many cycles as it is told, and answers with the median and the
-/// 99th percentile in microseconds.
+/// The process of one side.
 pub(crate) fn side(options: &mut Options) -> Result<(), Trouble> {
     let name: String = options.needed("name")?;
     let url: String = options.needed("server")?;
@@ -63,19 +62,6 @@ pub(crate) fn side(options: &mut Options) -> Result<(), Trouble> {
             serve(move || runtime.block_on(async { Ok(lock.acquire().await?.release().await?) }))
         }
     }
-}
-
-fn serve(mut cycle: impl FnMut() -> Result<(), Trouble>) -> Result<(), Trouble> {
-    process::answer_orders(|order| {
-        let cycles: u32 = order.parse()?;
-        let mut micros = Vec::new();
-        for _ in 0..cycles {
-            let began = Instant::now();
-            cycle()?;
-            micros.push(began.elapsed().as_secs_f64() * 1e6);
-        }
-        Ok(vec![quantile(&mut micros, 0.5), quantile(&mut micros, 0.99)])
-    })
 }
 
 /// The TTL of every side: the library's default.
@@ -112,7 +98,7 @@ impl Raw {
 }
 
 /// The compare-and-delete that every recipe has.
-const DELETE: &str = "if redis.call('get', KEYS[1]) == ARGV[1] then \
+pub(crate) const DELETE: &str = "if redis.call('get', KEYS[1]) == ARGV[1] then \
                       return redis.call('del', KEYS[1]) else return 0 end";
 
 struct Scripts {

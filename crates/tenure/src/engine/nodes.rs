@@ -26,10 +26,12 @@ pub(super) struct Nodes {
 impl Nodes {
     /// Opens them; `None` without an address. Nothing is sent.
     pub(super) fn open(addresses: &[Address], timers: &Rc<Timers>) -> Option<Self> {
-        let nodes: Vec<_> = addresses.iter().map(|address| node::open(address, timers)).collect();
+        let is_sole = addresses.len() == 1;
+        let open = |address| node::open(address, timers, is_sole);
+        let nodes: Vec<_> = addresses.iter().map(open).collect();
         let durable = addresses.iter().map(Address::is_durable);
         // An only node has nobody to outvote it, and nobody whom it could deceive.
-        let of_several = nodes.iter().filter(|_| nodes.len() > 1).cloned();
+        let of_several = nodes.iter().filter(|_| !is_sole).cloned();
         let doubts = Rc::new(Doubts::new(of_several.zip(durable)));
         let mut nodes = nodes.into_iter();
         Some(Self { first: nodes.next()?, others: nodes.collect(), doubts })

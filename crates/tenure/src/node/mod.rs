@@ -76,8 +76,9 @@ pub(crate) trait Node: fmt::Debug {
     fn is_cut_off_from_the_past(&self) -> bool;
 }
 
-/// Opens the node at an address. Nothing is sent before the first call.
-pub(crate) fn open(address: &Address, timers: &Rc<Timers>) -> Rc<dyn Node> {
+/// Opens the node at an address, which may be the engine's only one. Nothing is sent before the
+/// first call.
+pub(crate) fn open(address: &Address, timers: &Rc<Timers>, is_sole: bool) -> Rc<dyn Node> {
     match address {
         Address::Memory(name) => {
             Rc::new(memory::MemoryNode::open(address.to_string(), name.as_deref()))
@@ -86,7 +87,7 @@ pub(crate) fn open(address: &Address, timers: &Rc<Timers>) -> Rc<dyn Node> {
         Address::File(location) => {
             Rc::new(file::FileNode::open(address.to_string(), location.clone(), timers))
         }
-        Address::Server(server) => redis::RedisNode::open(server, timers),
+        Address::Server(server) => redis::RedisNode::open(server, timers, is_sole),
     }
 }
 

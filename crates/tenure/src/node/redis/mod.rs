@@ -48,6 +48,8 @@ struct Shared {
     address: Arc<ServerAddress>,
     name: Arc<str>,
     timers: Rc<Timers>,
+    /// The engine has no other node.
+    is_sole: bool,
     /// Ops that no connection has taken yet.
     queue: RefCell<VecDeque<Request>>,
     /// Wakes the node's task when the queue or `hang_up` changed.
@@ -113,11 +115,16 @@ impl Request {
 }
 
 impl RedisNode {
-    pub(super) fn open(address: &Arc<ServerAddress>, timers: &Rc<Timers>) -> Rc<dyn Node> {
+    pub(super) fn open(
+        address: &Arc<ServerAddress>,
+        timers: &Rc<Timers>,
+        is_sole: bool,
+    ) -> Rc<dyn Node> {
         let shared = Rc::new(Shared {
             address: Arc::clone(address),
             name: address.to_string().into(),
             timers: Rc::clone(timers),
+            is_sole,
             queue: RefCell::default(),
             task: RefCell::default(),
             next_request: Cell::new(1),

@@ -158,9 +158,11 @@ impl Connection {
     /// much again. It yields at each look, so whoever wants this processor, the server for one, has
     /// it. When nothing comes, some writes do without: twice as many each time, half as many after
     /// something came. So a server that is further off is soon left alone, and a moment in which
-    /// others kept this thread from looking changes little. Returns whether anything came.
+    /// others kept this thread from looking changes little. One of several nodes is never listened
+    /// to: the requests to the others would be written that much later. Returns whether anything
+    /// came.
     fn listen_closely(&mut self) -> bool {
-        if self.in_flight.is_empty() || self.deaf_for > 0 {
+        if !self.shared.is_sole || self.in_flight.is_empty() || self.deaf_for > 0 {
             self.deaf_for = self.deaf_for.saturating_sub(1);
             return false;
         }

@@ -15,7 +15,7 @@ use crate::Trouble;
 
 /// What a server sends.
 #[derive(Debug)]
-pub(super) enum Frame {
+pub(crate) enum Frame {
     /// The answer to a command.
     Reply(Answer),
     /// Something else; with the text, where it is a message on a channel.
@@ -23,14 +23,14 @@ pub(super) enum Frame {
 }
 
 /// The connection.
-pub(super) struct Wire {
+pub(crate) struct Wire {
     from: BufReader<Stream>,
     out: Vec<u8>,
 }
 
 impl Wire {
     /// Connects and logs in.
-    pub(super) fn connect(url: &str) -> Result<Self, Trouble> {
+    pub(crate) fn connect(url: &str) -> Result<Self, Trouble> {
         let info = url.into_connection_info()?;
         let stream = match info.addr() {
             ConnectionAddr::Unix(path) => Stream::Unix(UnixStream::connect(path)?),
@@ -39,7 +39,7 @@ impl Wire {
                 stream.set_nodelay(true)?;
                 Stream::Tcp(stream)
             }
-            other => return Err(format!("the relay does not speak to {other}").into()),
+            other => return Err(format!("a plain connection does not lead to {other}").into()),
         };
         stream.set_read_timeout(Some(PATIENCE))?;
         let mut wire = Self { from: BufReader::new(stream), out: Vec::new() };
@@ -58,19 +58,37 @@ impl Wire {
     }
 
     /// Sends one command in one write.
-    pub(super) fn send(&mut self, parts: &[&[u8]]) -> Result<(), Trouble> {
+    pub(crate) fn send(&mut self, parts: &[&[u8]]) -> Result<(), Trouble> {
         self.out.clear();
-        write!(self.out, "*{}\r\n", parts.len())?;
-        for part in parts {
-            write!(self.out, "${}\r\n", part.len())?;
-            self.out.extend_from_slice(part);
-            self.out.extend_from_slice(b"\r\n");
-        }
+        encode(&mut self.out, parts)?;
         Ok(self.from.get_mut().write_all(&self.out)?)
     }
 
+    /// Sends what [`encode`] has made.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+        Ok(self.from.get_mut().write_all(bytes)?)
+    }
+
+    /// Whether something has been read from the socket that was not received yet.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.from.buffer().is_empty()
+    }
+
+    /// Reads what the socket has, at least a byte.
+    pub(crate) fn fill(&mut self) -> Result<(), Trouble> {
+        if self.from.fill_buf()?.is_empty() {
+            return Err(ENDED.into());
+        }
+        Ok(())
+    }
+
+    /// To wait for, when there is no more.
+    pub(crate) fn socket(&self) -> &Stream {
+        self.from.get_ref()
+    }
+
     /// Waits for whatever comes next.
-    pub(super) fn receive(&mut self) -> Result<Frame, Trouble> {
+    pub(crate) fn receive(&mut self) -> Result<Frame, Trouble> {
         let (kind, head) = self.head()?;
         let body = self.body(kind, &head)?;
         Ok(match (kind, body) {
@@ -89,7 +107,7 @@ impl Wire {
         self.from.read_until(b'\n', &mut line)?;
         match line.as_slice() {
             [kind, head @ .., b'\r', b'\n'] => Ok((*kind, String::from_utf8(head.to_vec())?)),
-            _ => Err("the server ended the relay's connection".into()),
+            _ => Err(ENDED.into()),
         }
     }
 
@@ -123,5 +141,18 @@ impl Wire {
     }
 }
 
-/// The relay has no timers: a turn that does not come in this time never will.
+/// Appends a command: an array of strings.
+pub(crate) fn encode(out: &mut Vec<u8>, parts: &[&[u8]]) -> Result<(), Trouble> {
+    write!(out, "*{}\r\n", parts.len())?;
+    for part in parts {
+        write!(out, "${}\r\n", part.len())?;
+        out.extend_from_slice(part);
+        out.extend_from_slice(b"\r\n");
+    }
+    Ok(())
+}
+
+const ENDED: &str = "the server ended a plain connection";
+
+/// Nobody here has timers: what does not come in this time never will.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,0 +1,40 @@
+//! What a cycle costs, and what of that is the engine's.
+
+use super::{nodes::Nodes, report::Report, side::Side};
+use crate::{
+    Trouble,
+    series::{Series, take_turns},
+};
+
+/// Runs all sides by turns.
+pub(super) fn measure(
+    nodes: &Nodes,
+    rounds: usize,
+    cycles: u32,
+    report: &mut Report,
+) -> Result<(), Trouble> {
+    let servers = nodes.urls().join(",");
+    println!("\ncycles: acquired under a number and released; answers of a majority awaited");
+    let mut sides = Vec::new();
+    for side in Side::ALL {
+        let key = format!("bench-{}-{}", std::process::id(), side.name());
+        let args = ["voter", "--name", side.name(), "--servers", &servers, "--key", &key];
+        sides.push(Series::start(side.name(), &args)?);
+    }
+    take_turns(&mut sides, rounds, cycles)?;
+    let [plain, fanout, control, tenure] = sides.as_slice() else {
+        return Err("four sides".into());
+    };
+    println!("{:<10}{:>10}{:>10}", "side", "p50_us", "p99_us");
+    for side in &sides {
+        println!("{:<10}{:>10.1}{:>10.1}", side.name, side.p50(), side.p99());
+    }
+    println!("ratio {:.2} of tenure to plain, which has no number", tenure.ratio(plain));
+    let of = format!("of tenure to the fan-out, {:.1} us more", tenure.difference(fanout));
+    report.control("fan-out to fan-out", control.ratio(fanout));
+    report.ratio(&of, tenure.ratio(fanout), MOST_RATIO);
+    Ok(())
+}
+
+/// The engine may cost this much of the same scripts without it.
+const MOST_RATIO: f64 = 1.4;
