@@ -113,6 +113,8 @@ fn remedy(kind: NodeErrorKind) -> Option<&'static str> {
         Kind::ReadOnly => "name the primary instead",
         Kind::Loading | Kind::Busy | Kind::Down => "try again later, or give it time with --wait",
         Kind::OutOfMemory => "give it more room, and if it evicts keys, noeviction as its policy",
+        Kind::Restarted | Kind::ClockJumped => "it votes by itself later: give it time with --wait",
+        Kind::SameServer => "name each server once",
         Kind::CannotSave => "look at the server's disk and log",
         Kind::NoReplicas => "look at its replicas, and at min-replicas-to-write",
         Kind::WrongNode => "this version does not follow a cluster: name a single server",
@@ -132,7 +134,7 @@ pub(crate) fn quoted(key: &[u8]) -> String {
 }
 
 /// Others' words may hold line ends, or what makes a terminal do something.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for letter in text.trim_end().chars() {
         if letter.is_control() {

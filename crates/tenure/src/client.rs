@@ -34,14 +34,16 @@ impl Client {
     /// * `redis+unix://[user:password@]/path/to/socket[?db=database]`, or `valkey+unix://…`
     /// * `memory://`, a private table in this process, or `memory://NAME`, shared in this process
     ///
-    /// With `?password_file=/path` the password is the first line of a file. Parts may be
-    /// percent-encoded.
+    /// With `?password_file=/path` the password is the first line of a file. `?durable=yes` says
+    /// that the server keeps its keys over a restart, which matters only among several. Parts may
+    /// be percent-encoded.
     ///
     /// Several addresses, with commas or white space between them, make a quorum: a lock is held
     /// by whoever has it on a majority of all of them, so it outlasts the loss of the others. The
-    /// servers must be independent: a replica of one of them is no further one. Waiters do not
-    /// queue at several; they poll, and it is chance who is next. What is missing yet: nobody
-    /// notices two addresses of one server, nor a server that came back without its data.
+    /// servers must be independent: a replica of one of them is no further one, nor is a second
+    /// address. Waiters do not queue at several; they poll, and it is chance who is next. A server
+    /// that restarted does not vote at first, since it may have forgotten locks, unless it is
+    /// declared durable: see [`Lock::longest_ttl`], and [`Lock::nodes`] for which of them vote now.
     ///
     /// # Errors
     ///

@@ -119,6 +119,21 @@ pub(super) fn wait(matches: &ArgMatches) -> (Wait, u8) {
     (wait, matches.get_one("busy").copied().unwrap_or(exit::BUSY))
 }
 
+/// The longest TTL that anybody uses.
+pub(super) fn longest_ttl() -> Arg {
+    Arg::new("longest-ttl")
+        .long("longest-ttl")
+        .value_name("D")
+        .allow_negative_numbers(true)
+        .value_parser(duration::parse)
+        .help(
+            "Says that nobody takes this lock with a longer TTL. The default is 30 s, or the TTL \
+             if that is longer. Of several servers one that has restarted may have forgotten \
+             locks: it does not vote until the longest are over, unless its address ends in \
+             ?durable=yes, which says that it keeps its keys over a restart.",
+        )
+}
+
 /// What others see.
 pub(super) fn label() -> Arg {
     Arg::new("label").long("label").value_name("L").help(

@@ -22,6 +22,8 @@ pub(crate) struct Run {
     pub(crate) server: String,
     /// The key's lifetime.
     pub(crate) ttl: Duration,
+    /// The longest TTL that anybody uses, if it was said.
+    pub(crate) longest_ttl: Option<Duration>,
     /// How long to wait.
     pub(crate) wait: Wait,
     /// What others see as the holder; `host/pid` without.
@@ -59,6 +61,7 @@ impl Run {
         Ok(Self {
             server: options::server(matches)?,
             ttl,
+            longest_ttl: matches.get_one("longest-ttl").copied(),
             wait,
             label: matches.get_one("label").cloned(),
             max_hold: matches.get_one("max-hold").copied(),
@@ -115,6 +118,7 @@ pub(super) fn command() -> Command {
                  third of it while CMD runs, however long that is. The default is 30 s, the least \
                  500 ms.",
             ))
+        .arg(options::longest_ttl())
         .args(options::waiting())
         .arg(options::label())
         .args(limits())

@@ -31,6 +31,7 @@ impl Target {
 pub(crate) struct Acquire {
     pub(crate) target: Target,
     pub(crate) ttl: Duration,
+    pub(crate) longest_ttl: Option<Duration>,
     pub(crate) wait: Wait,
     pub(crate) busy: u8,
     pub(crate) label: Option<String>,
@@ -58,6 +59,7 @@ pub(crate) struct Release {
 #[derive(Debug)]
 pub(crate) struct Status {
     pub(crate) target: Target,
+    pub(crate) longest_ttl: Option<Duration>,
     pub(crate) json: bool,
 }
 
@@ -67,6 +69,7 @@ impl Acquire {
         Ok(Self {
             target: Target::read(matches)?,
             ttl: options::needed_ttl(matches),
+            longest_ttl: matches.get_one("longest-ttl").copied(),
             wait,
             busy,
             label: matches.get_one("label").cloned(),
@@ -95,7 +98,11 @@ impl Release {
 
 impl Status {
     pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
-        Ok(Self { target: Target::read(matches)?, json: matches.get_flag("json") })
+        Ok(Self {
+            target: Target::read(matches)?,
+            longest_ttl: matches.get_one("longest-ttl").copied(),
+            json: matches.get_flag("json"),
+        })
     }
 }
 
@@ -115,6 +122,7 @@ pub(super) fn acquire() -> Command {
         "Has the lock end after this, unless it is extended or released before. It must be given; \
          the least is 10 ms.",
     ))
+    .arg(options::longest_ttl())
     .args(options::waiting())
     .arg(options::label())
     .arg(json("Prints token, fencing number and TTL as one line of JSON instead."))
@@ -147,12 +155,17 @@ pub(super) fn status() -> Command {
     described(
         "status",
         "Says who holds the lock: exit code 0 when somebody does, 1 when nobody does.",
-        "It may have changed by the time it is read: to act on it, acquire the lock instead.\n",
+        "It may have changed by the time it is read: to act on it, acquire the lock instead.\n\n\
+         With several servers it says below that which of them vote on this lock, and of the\n\
+         others why not; also when too few answer to tell who holds it.\n",
     )
+    .arg(options::longest_ttl())
     .arg(json(
         "Prints one line of JSON instead: key, held, holder, foreign (the holder is another \
          library's), ttl_ms (null for a key without TTL), held_ms, last_fence, \
-         waiting (how many), waiters (the first 100 in order, each with holder and waiting_ms).",
+         waiting (how many), waiters (the first 100 in order, each with holder and waiting_ms); \
+         with several servers also nodes (each with node, votes and reason), and held is null when \
+         it cannot be told.",
     ))
 }
 

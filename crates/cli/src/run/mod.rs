@@ -53,6 +53,9 @@ fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
     if let Some(label) = &wanted.label {
         lock = lock.label(label);
     }
+    if let Some(longest) = wanted.longest_ttl {
+        lock = lock.longest_ttl(longest);
+    }
     if let Some(longest) = wanted.max_hold {
         lock = lock.max_hold(longest);
     }

@@ -23,6 +23,9 @@ pub(crate) fn acquire(wanted: &Acquire) -> Result<u8, Failure> {
     })?;
     let (_client, lock) = lock(&wanted.target)?;
     let mut lock = lock.ttl(wanted.ttl).wait(wanted.wait).renewal(Renewal::Manual);
+    if let Some(longest) = wanted.longest_ttl {
+        lock = lock.longest_ttl(longest);
+    }
     if let Some(label) = &wanted.label {
         lock = lock.label(label);
     }

@@ -1,35 +1,68 @@
 //! `tenure status`.
 
-use tenure::{InspectError, Inspection};
+use std::{panic::resume_unwind, thread};
+
+use tenure::{
+    InspectError, Inspection, NodeReport,
+    blocking::{Lock, Renewal},
+};
 
 use super::{blocking_lock, print};
 use crate::{
     acquire::{described, held_for, seconds, waiting_for},
     args::Status,
     exit,
-    failure::{Failure, chain, untold},
+    failure::{Failure, chain, one_line, untold},
     json::Object,
 };
 
-/// Says who holds the lock, and who waits for it.
+/// Says who holds the lock, who waits for it, and which of several servers vote.
 ///
 /// # Errors
 ///
-/// A [`Failure`] when it cannot be told.
+/// A [`Failure`] when it cannot be told who holds it.
 pub(crate) fn status(wanted: &Status) -> Result<u8, Failure> {
     let key = &wanted.target.shown;
-    let inspection = blocking_lock(&wanted.target)?.inspect().map_err(|error| match error {
+    let failed = |error| match error {
         InspectError::Config(error) => Failure::new(exit::USAGE, chain(&error)),
         error => untold(&format!("cannot tell whether the lock {key} is held"), &error),
-    })?;
-    let line = if wanted.json {
-        json(&wanted.target.key.to_string_lossy(), &inspection)
-    } else {
-        words(&inspection)
     };
-    // The exit code says it, too.
-    _ = print(&line);
-    Ok(if inspection.held.is_some() { 0 } else { exit::NO })
+    let mut lock = blocking_lock(&wanted.target)?;
+    if let Some(longest) = wanted.longest_ttl {
+        lock = lock.renewal(Renewal::Manual).ttl(longest).longest_ttl(longest);
+    }
+    let (inspection, nodes) = asked(&lock);
+    let nodes = nodes.map_err(failed)?;
+    // One alone always votes.
+    let nodes = if nodes.len() > 1 { nodes } else { Vec::new() };
+    let inspection = inspection.map_err(failed);
+    let told = inspection.as_ref().ok();
+    let text = if told.is_none() && nodes.is_empty() {
+        String::new()
+    } else if wanted.json {
+        json(&wanted.target.key.to_string_lossy(), told, &nodes)
+    } else {
+        told.map(words).unwrap_or_default() + &nodes.iter().map(line).collect::<String>()
+    };
+    // The exit code says the most of it, too.
+    _ = print(&text);
+    Ok(if inspection?.held.is_some() { 0 } else { exit::NO })
+}
+
+/// Asks both at once: a server that is silent keeps each of them waiting.
+fn asked(lock: &Lock) -> (Result<Inspection, InspectError>, Result<Vec<NodeReport>, InspectError>) {
+    thread::scope(|scope| {
+        let nodes = scope.spawn(|| lock.nodes());
+        (lock.inspect(), nodes.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
+
+/// Whether one of several servers votes.
+fn line(report: &NodeReport) -> String {
+    let NodeReport { node, trouble, .. } = report;
+    let Some(error) = trouble else { return format!("{node} votes\n") };
+    let why = chain(error);
+    one_line(why.strip_prefix("the server ").unwrap_or(&why)) + "\n"
 }
 
 /// Who has it, and who waits for it, in the order in which they get it.
@@ -49,14 +82,32 @@ fn words(inspection: &Inspection) -> String {
     text
 }
 
-fn json(key: &str, inspection: &Inspection) -> String {
+fn json(key: &str, inspection: Option<&Inspection>, nodes: &[NodeReport]) -> String {
+    let object = Object::new().text("key", Some(key));
+    let object = match inspection {
+        Some(inspection) => of_lock(object, inspection),
+        None => object.text("held", None),
+    };
+    if nodes.is_empty() {
+        return object.line();
+    }
+    let nodes = nodes.iter().map(|report| {
+        let reason = report.trouble.as_ref().map(|error| chain(error));
+        Object::new()
+            .text("node", Some(&report.node))
+            .flag("votes", reason.is_none())
+            .text("reason", reason.as_deref())
+    });
+    object.objects("nodes", nodes).line()
+}
+
+fn of_lock(object: Object, inspection: &Inspection) -> Object {
     let Inspection { held, last_number, waiters, waiting } = inspection;
     let holder = held.as_ref().map(|held| held.holder.to_string());
     let left = held.as_ref().and_then(|held| held.ttl_left.get());
     let since = held.as_ref().and_then(|held| held_for(&held.holder, *last_number));
     let ms = |span: std::time::Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
-    Object::new()
-        .text("key", Some(key))
+    object
         .flag("held", held.is_some())
         .text("holder", holder.as_deref())
         .flag("foreign", held.as_ref().is_some_and(|held| held.holder.is_foreign()))
@@ -72,5 +123,4 @@ fn json(key: &str, inspection: &Inspection) -> String {
                     .number("waiting_ms", waiting_for(waiter.ticket).map(ms))
             }),
         )
-        .line()
 }

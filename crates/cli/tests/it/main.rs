@@ -18,6 +18,7 @@ mod readme;
 mod renewed;
 mod report;
 mod script;
+mod several;
 mod signals;
 mod store;
 mod terminal;

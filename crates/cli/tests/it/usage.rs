@@ -1,5 +1,7 @@
 //! Bad usage: told before anything is sent.
 
+use tenure_testkit::{Server, ServerKind};
+
 use crate::tool::{Tenure, key, shared};
 
 #[test]
@@ -67,8 +69,8 @@ fn o18_nonsense_is_64_before_anything_is_sent() {
 
 #[test]
 fn several_servers_vote() {
-    let one = shared().url();
-    let (two, three) = (format!("{one}?db=1"), format!("{one}?db=2"));
+    let servers = ServerKind::ALL.map(Server::start);
+    let [one, two, three] = servers.each_ref().map(|server| server.url() + "?durable=yes");
     let down = ["redis://127.0.0.1:1", "redis://127.0.0.1:2"];
     let of_variable = |servers: &[&str]| {
         Tenure::new().env("TENURE_SERVERS", &servers.join(",")).args([&key()]).sh("echo ran")
