@@ -1,6 +1,8 @@
 //! Several servers that vote, and some of them in trouble.
 
 mod contention;
+mod expiry;
+mod fencing;
 mod holding;
 mod outage;
 
