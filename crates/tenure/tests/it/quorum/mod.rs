@@ -3,6 +3,8 @@
 mod clocks;
 mod contention;
 mod duplicates;
+mod expiry;
+mod fencing;
 mod holding;
 mod outage;
 mod restart;

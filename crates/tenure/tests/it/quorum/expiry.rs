@@ -1,0 +1,61 @@
+//! The keys that keep the last numbers end, and the numbers go on.
+
+use std::time::Duration;
+
+use tenure::{FencingToken, blocking::Client};
+use tenure_testkit::{Clock, Server, ServerKind, eventually, scale, unique_key};
+
+use super::Nodes;
+use crate::{LIMIT, secs};
+
+const TTL: Duration = secs(10);
+
+/// Five servers that have this clock.
+fn five(clock: &Clock) -> Nodes {
+    let kinds = ServerKind::ALL.into_iter().cycle().take(5);
+    Nodes(kinds.map(|kind| Server::builder(kind).clock(clock.clone()).start()).collect())
+}
+
+fn keys(node: &Server) -> i64 {
+    node.cmd(&["DBSIZE"]).int()
+}
+
+fn number(client: &Client, key: &str) -> FencingToken {
+    let guard = client.lock(key).ttl(TTL).acquire().unwrap();
+    let number = guard.fencing_token();
+    guard.release().unwrap();
+    number
+}
+
+/// A day after a lock was used the last time nothing of it is on any node.
+#[test]
+fn many_names_leave_nothing_and_numbers_after_that_are_larger() {
+    let (clock, names) = (Clock::new(), scale(100, 100_000));
+    let (nodes, key) = (five(&clock), unique_key("names"));
+    let client = nodes.client();
+    let name = |index| format!("{key}-{index}");
+    let before: Vec<_> = (0..names).map(|index| number(&client, &name(index))).collect();
+    for node in &nodes.0 {
+        // The last release may not have reached all of them when it was answered.
+        let wanted = i64::try_from(names).unwrap();
+        eventually(LIMIT, "the numbers alone are left", || keys(node) == wanted);
+        let all = node.cmd(&["KEYS", "*"]);
+        for fence in all.array() {
+            let left = node.cmd(&[b"PTTL", fence.bytes().unwrap()]).int();
+            assert!((1..=DAY_MS + 10_000).contains(&left), "{fence:?} has {left} ms left");
+        }
+    }
+    clock.advance(Duration::from_millis(DAY_MS.unsigned_abs()) + TTL + secs(1));
+    for node in &nodes.0 {
+        eventually(LIMIT * 3, "nothing is left", || keys(node) == 0);
+    }
+    // One that has heard of no number yet, and one that knew the servers' clock of yesterday.
+    for client in [&nodes.client(), &client] {
+        for (index, before) in before.iter().enumerate().take(10) {
+            let after = number(client, &name(index));
+            assert!(after > *before, "{after} after {before}");
+        }
+    }
+}
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
