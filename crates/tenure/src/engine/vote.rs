@@ -288,13 +288,15 @@ impl Ballot {
 
     /// Goes on listening for a lease that was acquired, to the nodes that have not answered.
     pub(super) fn follow(self, state: &Rc<State>, id: LeaseId) {
+        let until = self.sent() + self.limit;
         let Self { mut said, says, .. } = self;
         drop(says);
         let state = Rc::clone(state);
         task::spawn(async move {
             while let Some((node, says)) = said.recv().await {
                 if let Says::Vote(answer) = says {
-                    state.heard_late(id, node, &answer, true);
+                    // This process may have been stopped meanwhile, and the others' keys ended.
+                    state.heard_late(id, node, &answer, clock::now() <= until);
                 }
             }
         });
