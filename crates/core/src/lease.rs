@@ -52,7 +52,8 @@ pub struct LeaseSettings {
     pub max_hold: Option<Duration>,
 }
 
-/// A lease that is held, until it is lost. Loss is one-way.
+/// A lease that is held, until it is lost. Loss is one-way, but for one that time alone told: who
+/// has the key still has lost nothing.
 ///
 /// Its driver must call [`Lease::handle_time`] at [`Lease::poll_timeout`], send a renewal whenever
 /// [`Lease::poll_renewal`] says so, and hand in each answer with the moment before its request was
@@ -155,6 +156,31 @@ impl Lease {
         self.handle_time(now);
     }
 
+    /// Why not even a [proof](Lease::handle_proved) would keep it at `now`: anything but that its
+    /// time ran out.
+    #[must_use]
+    pub fn over_for_good(&self, now: Timestamp) -> Option<LossReason> {
+        match &self.lost {
+            None | Some(LossReason::Expired) => {
+                (now >= self.hold_until()).then_some(LossReason::MaxHold)
+            }
+            Some(reason) => Some(reason.clone()),
+        }
+    }
+
+    /// Takes the proof that its key was there from the grant on: the nodes raised its TTL when they
+    /// were asked at `sent`, and nothing ever makes the key anew. If its time ran out, it is held
+    /// again, as if it had been renewed then.
+    pub fn handle_proved(&mut self, now: Timestamp, sent: Timestamp) {
+        self.handle_time(now);
+        let is_soon_enough = now < (sent + self.settings.ttl.validity()).before(self.margin);
+        if is_soon_enough && self.over_for_good(now).is_none() {
+            self.lost = None;
+            self.deadline = self.deadline.max(sent + self.settings.ttl.validity());
+        }
+        self.handle_renewed(now, sent, self.settings.ttl);
+    }
+
     /// Takes the news that the lease is over. The first reason stays.
     pub fn lose(&mut self, reason: LossReason) {
         self.lost.get_or_insert(reason);
@@ -239,6 +265,58 @@ mod tests {
         lease.lose(LossReason::Gone);
         assert_eq!(lease.lost(), Some(&LossReason::Expired));
         assert!(!lease.poll_renewal(at(9_801), Duration::ZERO));
+    }
+
+    #[test]
+    fn a_lease_that_ran_out_is_held_again_when_its_key_was_there_all_the_time() {
+        let mut lease = Lease::new(at(0), settings(10_000));
+        assert!(lease.poll_renewal(at(3_300), Duration::ZERO));
+        lease.handle_time(at(20_000));
+        assert_eq!(lease.lost(), Some(&LossReason::Expired));
+        assert_eq!(lease.over_for_good(at(20_000)), None);
+        lease.handle_proved(at(20_010), at(20_001));
+        assert_eq!(lease.lost(), None);
+        assert_eq!(lease.deadline(), at(20_001 + 9_898));
+        // Renewals go on, though the one that was under way was never answered.
+        assert_eq!(lease.poll_timeout().since(at(20_001)), ms(9_898) / 3);
+        assert!(lease.poll_renewal(at(23_301), Duration::ZERO));
+        // And it ends as others do.
+        lease.handle_time(at(20_001 + 9_698));
+        assert_eq!(lease.lost(), Some(&LossReason::Expired));
+    }
+
+    #[test]
+    fn a_proof_that_comes_too_late_or_to_one_that_is_over_changes_nothing() {
+        let mut lease = Lease::new(at(0), settings(10_000));
+        lease.handle_proved(at(30_000), at(30_000 - 9_698));
+        assert_eq!(lease.lost(), Some(&LossReason::Expired));
+        assert_eq!(lease.deadline(), at(9_898));
+
+        let longest = LeaseSettings { max_hold: Some(ms(15_000)), ..settings(10_000) };
+        let mut lease = Lease::new(at(0), longest);
+        lease.handle_time(at(14_000));
+        assert_eq!(lease.over_for_good(at(15_000)), Some(LossReason::MaxHold));
+        lease.handle_proved(at(15_000), at(14_999));
+        assert_eq!(lease.lost(), Some(&LossReason::Expired));
+
+        for reason in [LossReason::Gone, LossReason::Released, LossReason::MaxHold] {
+            let mut lease = Lease::new(at(0), settings(10_000));
+            lease.lose(reason.clone());
+            assert_eq!(lease.over_for_good(at(1)), Some(reason.clone()));
+            lease.handle_proved(at(1), at(1));
+            assert_eq!(lease.lost(), Some(&reason));
+        }
+    }
+
+    #[test]
+    fn a_proof_renews_a_lease_that_is_held() {
+        let mut lease = Lease::new(at(0), settings(10_000));
+        lease.handle_proved(at(1_001), at(1_000));
+        assert_eq!(lease.deadline(), at(1_000 + 9_898));
+        // A longer extension stays.
+        lease.handle_renewed(at(1_002), at(1_000), Ttl::new(ms(60_000)).unwrap());
+        lease.handle_proved(at(1_003), at(1_003));
+        assert_eq!(lease.deadline(), at(1_000 + 59_398));
     }
 
     #[test]

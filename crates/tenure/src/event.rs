@@ -62,6 +62,11 @@ pub(crate) fn lost(key: &LockKey, class: &Class, reason: &LossReason) {
     count!("tenure_lost_total", class);
 }
 
+pub(crate) fn held_again(key: &LockKey, class: &Class) {
+    tracing::warn!(%key, %class, "held again: it had run out here, and not on the servers");
+    count!("tenure_held_again_total", class);
+}
+
 pub(crate) fn released(key: &LockKey, class: &Class, held: Duration) {
     tracing::debug!(%key, %class, ?held, "released");
     count!("tenure_released_total", class);

@@ -6,7 +6,7 @@ use tenure_core::{FencingToken, LockKey, LossReason, Token, Ttl};
 
 use crate::{
     engine::{Command, Engine, Holding, LeaseCell},
-    error::{ConfigError, ExtendError, ReleaseError},
+    error::{ConfigError, ExtendError, ReleaseError, RevalidateError},
 };
 
 /// A held lock. Dropping the guard releases the lock in the background.
@@ -60,7 +60,8 @@ impl LockGuard {
         self.holding.cell().valid_for()
     }
 
-    /// Resolves when the lease is lost, with the reason.
+    /// Resolves when the lease is lost, with the reason. A loss is final, unless
+    /// [`revalidate`](Self::revalidate) proves that it was none.
     ///
     /// It resolves before the key's TTL can end on the server, by the local clock alone: no server
     /// needs to answer. That another removed the key is noticed by the next renewal.
@@ -103,6 +104,37 @@ impl LockGuard {
         let lease = self.holding.id();
         let result = self.engine.ask(|reply| Command::Extend { lease, ttl, reply }).await;
         result.unwrap_or(Err(ExtendError::EngineStopped))
+    }
+
+    /// Asks the servers whether the lease was held without a break since the lock was acquired, and
+    /// if so holds it on: a way back for a process that was stopped, or suspended with its machine,
+    /// until its lease ran out.
+    ///
+    /// `Ok` says that a majority of the servers has had the key all the time, so nobody else has
+    /// held the lock. The lease is then valid again for a whole TTL, less the drift, from before
+    /// the servers were asked, and renewed as before. That it ran out was told all the same:
+    /// [`lost`](Self::lost) has resolved for those who waited; who calls it now waits for the next
+    /// loss.
+    ///
+    /// Only [`LossReason::Expired`] can be taken back. It proves nothing about what comes after it:
+    /// the process may be stopped again before its next write, so the resource must check
+    /// [`fencing_token`](Self::fencing_token) as ever.
+    ///
+    /// # Errors
+    ///
+    /// [`RevalidateError::NotHeld`] when a majority does not have the key, or has it anew; and
+    /// without asking when the lease was lost for another reason than its time, or
+    /// [`Lock::max_hold`](crate::Lock::max_hold) is over.
+    /// [`RevalidateError::Unconfirmed`] when too few servers could tell; the lease stays as it was.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future does not take the request back: the lease may be held again all the
+    /// same.
+    pub async fn revalidate(&self) -> Result<(), RevalidateError> {
+        let lease = self.holding.id();
+        let result = self.engine.ask(|reply| Command::Revalidate { lease, reply }).await;
+        result.unwrap_or(Err(RevalidateError::EngineStopped))
     }
 
     /// Releases the lock and waits for the server's word.

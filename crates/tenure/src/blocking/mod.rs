@@ -12,7 +12,8 @@ pub use crate::lock::Renewal;
 use crate::{
     FencingToken, Holder, Inspection, Lease, LockKey, LossReason, NodeReport, Token, Wait,
     error::{
-        AcquireError, CloseError, ConfigError, ExtendError, InspectError, ReleaseError, RunError,
+        AcquireError, CloseError, ConfigError, ExtendError, InspectError, ReleaseError,
+        RevalidateError, RunError,
     },
     guard,
     lock::{self, finish},
@@ -275,6 +276,15 @@ impl LockGuard {
     /// As there.
     pub fn extend(&self, ttl: Duration) -> Result<(), ExtendError> {
         block_on(self.0.extend(ttl))
+    }
+
+    /// See [`crate::LockGuard::revalidate`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn revalidate(&self) -> Result<(), RevalidateError> {
+        block_on(self.0.revalidate())
     }
 
     /// See [`crate::LockGuard::release`].

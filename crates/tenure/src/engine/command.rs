@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::lease::{Holding, LeaseId};
 use crate::{
-    error::{AcquireError, ExtendError, NodeErrors, ReleaseError},
+    error::{AcquireError, ExtendError, NodeErrors, ReleaseError, RevalidateError},
     event::Class,
     report::NodeReport,
 };
@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Acquire { request: Box<AcquireRequest>, reply: AcquireReply },
     /// Raise a lease's TTL once.
     Extend { lease: LeaseId, ttl: Ttl, reply: oneshot::Sender<Result<(), ExtendError>> },
+    /// Prove that a lease's key was there all the time.
+    Revalidate { lease: LeaseId, reply: oneshot::Sender<Result<(), RevalidateError>> },
     /// Give a lease back; without a reply for a dropped guard.
     Release { lease: LeaseId, reply: Option<oneshot::Sender<Result<(), ReleaseError>>> },
     /// Stop renewing a lease and leave its key alone.

@@ -128,14 +128,21 @@ impl Leases {
     fn update<T>(&self, id: LeaseId, change: impl FnOnce(&mut Lease) -> T) -> Option<T> {
         let mut entries = self.entries.borrow_mut();
         let entry = entries.get_mut(&id)?;
+        let was_lost = entry.lease.lost().is_some();
         let result = change(&mut entry.lease);
-        entry.cell.set_deadline(entry.lease.deadline());
-        if let Some(reason) = entry.lease.lost()
-            && entry.due != Timestamp::MAX
-        {
-            event::lost(entry.cell.key(), &entry.class, reason);
-            entry.cell.lose(reason.clone());
-            entry.watch = None;
+        match entry.lease.lost() {
+            Some(_) if was_lost => {}
+            Some(reason) => {
+                event::lost(entry.cell.key(), &entry.class, reason);
+                entry.cell.lose(reason.clone());
+                entry.watch = None;
+            }
+            None => {
+                if was_lost {
+                    event::held_again(entry.cell.key(), &entry.class);
+                }
+                entry.cell.set_deadline(entry.lease.deadline());
+            }
         }
         let due = entry.lease.poll_timeout();
         let was = std::mem::replace(&mut entry.due, due);
@@ -205,6 +212,17 @@ impl Leases {
         self.entries.borrow().get(&id)?.lease.lost().cloned()
     }
 
+    /// Why a lease is lost, and stays so whatever the nodes say; `None` for one whose time ran out.
+    pub(super) fn over_for_good(&self, id: LeaseId) -> Option<LossReason> {
+        let now = clock::now();
+        // Whoever waits for the loss is told of it before it may be undone.
+        let over = self.update(id, |lease| {
+            lease.handle_time(now);
+            lease.over_for_good(now)
+        });
+        over.unwrap_or(Some(LossReason::Released))
+    }
+
     /// The TTL that renewals of a lease ask for.
     pub(super) fn ttl(&self, id: LeaseId) -> Option<Ttl> {
         self.entries.borrow().get(&id).map(|entry| entry.lease.ttl())
@@ -249,7 +267,16 @@ impl Leases {
         if let Err(error) = answer {
             event::renewal_failed(entry.cell.key(), &entry.class, error);
         }
-        entry.seats.renewed(clock::now(), node, answer)
+        let has_run_out = entry.lease.lost().is_some();
+        entry.seats.renewed(clock::now(), node, answer, has_run_out)
+    }
+
+    /// A majority had the key at `sent`, and all the time before.
+    pub(super) fn prove(&self, id: LeaseId, sent: Timestamp) {
+        let now = clock::now();
+        self.with_seats(id, |seats| seats.prove(sent));
+        self.update(id, |lease| lease.handle_time(now));
+        self.update(id, |lease| lease.handle_proved(now, sent));
     }
 
     /// Hands in what the nodes' answers come to, to a request that was queued at `sent`.

@@ -215,9 +215,7 @@ impl<'a> Quest<'a> {
         let seats = self.seats();
         let cell_of_lease = Arc::clone(&cell);
         self.state.leases.insert(id, sent, self.request, cell_of_lease, seats);
-        if self.state.nodes.sole().is_some() {
-            self.state.young.add(id, settings.ttl);
-        }
+        self.state.watch_later(id);
         if let Some(ballot) = self.ballot.take() {
             ballot.follow(self.state, id);
         }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock,
-    error::{ExtendError, NodeError, NodeErrorKind},
+    error::{ExtendError, NodeError, NodeErrorKind, RevalidateError},
     node, task,
 };
 
@@ -31,10 +31,20 @@ struct OneLease {
     verdict: Option<Verdict>,
     /// Nodes that have no key, and could.
     missing: Vec<NodeId>,
-    /// It is an extension, not a renewal in the background.
-    is_extension: bool,
+    purpose: Purpose,
     /// Its holder waits for the verdict.
     asked: Option<oneshot::Sender<Verdict>>,
+}
+
+/// Why the TTL is raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// To hold the lease on, in the background.
+    Renewal,
+    /// The holder wants it longer, once.
+    Extension,
+    /// The holder wants to know whether the key was there all the time.
+    Proof,
 }
 
 impl State {
@@ -49,7 +59,8 @@ impl State {
             let due: Vec<_> = renewals.iter().map(|(id, _)| *id).collect();
             while !renewals.is_empty() {
                 let rest = renewals.split_off(renewals.len().min(MOST_IN_A_BATCH));
-                self.begin_round(std::mem::replace(&mut renewals, rest), None);
+                let batch = std::mem::replace(&mut renewals, rest);
+                self.begin_round(batch, Purpose::Renewal, None);
                 // Others' ops go between the batches.
                 tokio::task::yield_now().await;
             }
@@ -78,17 +89,20 @@ impl State {
     }
 
     /// Renews a batch on every node. The answer of none waits for another's.
-    fn begin_round(self: &Rc<Self>, batch: Batch, mut asked: Option<oneshot::Sender<Verdict>>) {
+    fn begin_round(
+        self: &Rc<Self>,
+        batch: Batch,
+        purpose: Purpose,
+        mut asked: Option<oneshot::Sender<Verdict>>,
+    ) {
         let leases = batch.iter().map(|(id, renewal)| {
-            let tally = Tally::new(self.nodes.quorum());
-            let asked = asked.take();
             let lease = OneLease {
                 ttl: renewal.ttl,
-                tally,
+                tally: Tally::new(self.nodes.quorum()),
                 verdict: None,
                 missing: Vec::new(),
-                is_extension: asked.is_some(),
-                asked,
+                purpose,
+                asked: asked.take(),
             };
             (*id, lease)
         });
@@ -146,10 +160,10 @@ impl State {
     ) {
         let mut leases = round.leases.borrow_mut();
         let Some(lease) = leases.get_mut(&id) else { return };
-        let said = match (answer, lease.is_extension) {
-            // What an extension cannot be told of is its caller's affair.
-            (Err(error), true) => Some(Said::Untold(error.clone())),
-            _ => self.leases.counted(id, node, answer),
+        let said = match (answer, lease.purpose) {
+            (Ok(_), _) | (Err(_), Purpose::Renewal) => self.leases.counted(id, node, answer),
+            // What a caller waits to be told is the caller's affair.
+            (Err(error), _) => Some(Said::Untold(error.clone())),
         };
         let Some(said) = said else { return };
         if matches!(answer, Ok(RenewalAnswer::Gone)) {
@@ -159,8 +173,10 @@ impl State {
         if lease.verdict.is_none()
             && let Some(verdict) = lease.tally.verdict()
         {
-            if !(lease.is_extension && matches!(verdict, Verdict::Untold(_))) {
-                self.leases.answer(id, round.sent, lease.ttl, &verdict);
+            match (&verdict, lease.purpose) {
+                (Verdict::Untold(_), Purpose::Extension | Purpose::Proof) => {}
+                (Verdict::Ours, Purpose::Proof) => self.leases.prove(id, round.sent),
+                _ => self.leases.answer(id, round.sent, lease.ttl, &verdict),
             }
             if let Some(asked) = lease.asked.take() {
                 // A caller that has stopped waiting is no error; what the servers did stays done.
@@ -186,17 +202,49 @@ impl State {
         }
         let renewal = self.leases.renewal(id, ttl);
         let renewal = renewal.ok_or(ExtendError::NotHeld(LossReason::Released))?;
-        let (asked, verdict) = oneshot::channel();
-        self.begin_round(vec![(id, renewal)], Some(asked));
-        match verdict.await {
-            Ok(Verdict::Untold(errors)) => Err(ExtendError::Unconfirmed(errors)),
-            Ok(_) => {
+        match self.ask_for(id, renewal, Purpose::Extension).await {
+            Some(Verdict::Untold(errors)) => Err(ExtendError::Unconfirmed(errors)),
+            Some(_) => {
                 let lost = self.leases.lost(id);
                 lost.map_or(Ok(()), |reason| Err(ExtendError::NotHeld(reason)))
             }
-            // It was given back meanwhile.
-            Err(_) => Err(ExtendError::NotHeld(LossReason::Released)),
+            None => Err(ExtendError::NotHeld(LossReason::Released)),
         }
+    }
+
+    /// Has the nodes prove that a lease's key was there all the time.
+    pub(super) async fn proved(self: &Rc<Self>, id: LeaseId) -> Result<(), RevalidateError> {
+        let not_held = |reason| Err(RevalidateError::NotHeld(reason));
+        if let Some(reason) = self.leases.over_for_good(id) {
+            return not_held(reason);
+        }
+        let renewal = self.leases.ttl(id).and_then(|ttl| self.leases.renewal(id, ttl));
+        let renewal = renewal.ok_or(RevalidateError::NotHeld(LossReason::Released))?;
+        let had_run_out = self.leases.lost(id).is_some();
+        match self.ask_for(id, renewal, Purpose::Proof).await {
+            Some(Verdict::Untold(errors)) => Err(RevalidateError::Unconfirmed(errors)),
+            Some(Verdict::Gone) => not_held(LossReason::Gone),
+            Some(Verdict::Other(holder)) => not_held(LossReason::Taken { holder }),
+            Some(Verdict::Ours) => {
+                if had_run_out {
+                    self.watch_later(id);
+                }
+                self.leases.lost(id).map_or(Ok(()), not_held)
+            }
+            None => not_held(LossReason::Released),
+        }
+    }
+
+    /// Asks the nodes for a lease's holder; `None` when it is given back meanwhile.
+    async fn ask_for(
+        self: &Rc<Self>,
+        id: LeaseId,
+        renewal: Renewal,
+        purpose: Purpose,
+    ) -> Option<Verdict> {
+        let (asked, verdict) = oneshot::channel();
+        self.begin_round(vec![(id, renewal)], purpose, Some(asked));
+        verdict.await.ok()
     }
 
     pub(super) async fn ask_renewals(

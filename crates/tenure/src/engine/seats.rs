@@ -25,7 +25,12 @@ impl Seat {
 
     /// Whether nothing of the lease is on the node, nor may yet arrive there.
     pub(super) fn is_vacant(&self) -> bool {
-        self.since.is_none() && !self.is_unsure && !self.standing.ambiguous
+        self.since.is_none() && !self.may_be_made_anew()
+    }
+
+    /// Whether a request for the key may still arrive.
+    fn may_be_made_anew(&self) -> bool {
+        self.is_unsure || self.standing.ambiguous
     }
 
     /// The node was asked for the key, and has not answered.
@@ -62,17 +67,22 @@ impl Seats {
     }
 
     /// Takes a node's answer to a renewal at `now`, and says what it counts for.
+    ///
+    /// When the lease has run out, the key may have ended there unheard of, and a request for it
+    /// that was on its way may have made it anew: then only a node counts to which none was.
     pub(super) fn renewed(
         &mut self,
         now: Timestamp,
         node: NodeId,
         answer: &Result<RenewalAnswer, NodeError>,
+        has_run_out: bool,
     ) -> Option<Said> {
         let seat = self.seats.get_mut(node.0)?;
         Some(match answer {
             Ok(RenewalAnswer::Renewed) => {
                 let since = *seat.since.get_or_insert(now);
-                if since <= self.proved { Said::Ours } else { Said::Gone }
+                let is_doubtful = has_run_out && seat.may_be_made_anew();
+                if since <= self.proved && !is_doubtful { Said::Ours } else { Said::Gone }
             }
             Ok(RenewalAnswer::Other(holder)) => {
                 seat.since = None;
@@ -129,15 +139,20 @@ mod tests {
         Timestamp::from_nanos(ms * 1_000_000)
     }
 
+    fn is_ours(seats: &mut Seats, now: u64, node: usize, has_run_out: bool) -> bool {
+        let answer = Ok(RenewalAnswer::Renewed);
+        matches!(seats.renewed(at(now), NodeId(node), &answer, has_run_out), Some(Said::Ours))
+    }
+
+    fn renew(seats: &mut Seats, now: u64, node: usize) -> bool {
+        is_ours(seats, now, node, false)
+    }
+
     /// The second node has its key since after the first renewal was sent.
     #[test]
     fn a_key_that_was_not_there_all_the_time_does_not_count() {
         let granted = Seat::granted(Standing::default(), at(1));
         let mut seats = Seats::new(vec![granted, Seat::asked()], at(1));
-        let renew = |seats: &mut Seats, now, node| {
-            let said = seats.renewed(at(now), NodeId(node), &Ok(RenewalAnswer::Renewed));
-            matches!(said, Some(Said::Ours))
-        };
         assert!(renew(&mut seats, 10, 0));
         assert!(!renew(&mut seats, 11, 1), "heard of for the first time");
         assert!(!renew(&mut seats, 12, 1), "no renewal was proved since");
@@ -146,10 +161,30 @@ mod tests {
         seats.prove(at(11));
         assert!(renew(&mut seats, 14, 1));
         // What was lost and given anew is new.
-        let gone = seats.renewed(at(20), NodeId(1), &Ok(RenewalAnswer::Gone));
+        let gone = seats.renewed(at(20), NodeId(1), &Ok(RenewalAnswer::Gone), false);
         assert!(matches!(gone, Some(Said::Gone)));
         seats.told(at(21), NodeId(1), true);
         assert!(!renew(&mut seats, 22, 1));
         assert!(renew(&mut seats, 22, 0));
+    }
+
+    /// The second was asked once more than it has answered, the third has its key since after the
+    /// last proof.
+    #[test]
+    fn after_the_end_only_a_key_that_nothing_can_have_made_anew_counts() {
+        let granted = || Seat::granted(Standing::default(), at(1));
+        let mut seats = Seats::new(vec![granted(), granted(), Seat::default()], at(1));
+        seats.ask(NodeId(1));
+        seats.untold(NodeId(1));
+        seats.told(at(5), NodeId(1), true);
+        seats.told(at(9), NodeId(2), true);
+        assert!(renew(&mut seats, 10, 1), "while it is held, others prove that it was");
+        assert!(is_ours(&mut seats, 20, 0, true));
+        assert!(!is_ours(&mut seats, 20, 1, true), "the request may have come after the end");
+        assert!(!is_ours(&mut seats, 20, 2, true), "nobody knows who had the key before");
+        // The end of one moment proves nothing about the next.
+        seats.prove(at(20));
+        assert!(is_ours(&mut seats, 21, 2, true));
+        assert!(!is_ours(&mut seats, 21, 1, true));
     }
 }

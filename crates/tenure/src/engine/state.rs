@@ -98,6 +98,11 @@ impl State {
             Command::Extend { lease, ttl, reply } => {
                 task::spawn(Rc::clone(self).extend(lease, ttl, reply));
             }
+            Command::Revalidate { lease, reply } => {
+                let state = Rc::clone(self);
+                // A caller that has stopped waiting is no error.
+                task::spawn(async move { _ = reply.send(state.proved(lease).await) });
+            }
             Command::Release { lease, reply } => self.release(lease, reply),
             Command::Detach { lease } => self.leases.settle(lease),
             Command::Ask { op, reply } => {

@@ -28,19 +28,20 @@ impl State {
         });
     }
 
-    /// Takes an answer to a request for the key of a lease that a majority has granted before. If
-    /// the lease was given back meanwhile, a release is behind the request.
+    /// Takes an answer to a request for the key of a lease that a majority has granted before: in
+    /// time for the vote, or after it. If the lease was given back meanwhile, a release is behind
+    /// the request.
     pub(super) fn heard_late(
         &self,
         id: LeaseId,
         node: NodeId,
         answer: &Result<Reply, NodeError>,
-        is_vote: bool,
+        is_in_time: bool,
     ) {
         let now = clock::now();
         match answer.as_ref().map(vote_of) {
             Ok(Reply::Granted(number)) => {
-                self.leases.with_seats(id, |seats| match is_vote {
+                self.leases.with_seats(id, |seats| match is_in_time {
                     true => seats.voted(node),
                     false => seats.told(now, node, true),
                 });

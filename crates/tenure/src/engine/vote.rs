@@ -316,6 +316,7 @@ impl Ballot {
     /// Goes on listening for a lease that was acquired, to the nodes that have not answered. What
     /// was granted in doubt belongs to it now: the others have told that nobody else has the lock.
     pub(super) fn follow(self, state: &Rc<State>, id: LeaseId) {
+        let until = self.sent() + self.limit;
         let Self { mut said, says, nodes, .. } = self;
         drop(says);
         for (index, node) in nodes.into_iter().enumerate() {
@@ -327,7 +328,8 @@ impl Ballot {
         task::spawn(async move {
             while let Some((node, says)) = said.recv().await {
                 if let Says::Vote(answer) = says {
-                    state.heard_late(id, node, &answer, true);
+                    // This process may have been stopped meanwhile, and the others' keys ended.
+                    state.heard_late(id, node, &answer, clock::now() <= until);
                 }
             }
         });

@@ -63,6 +63,15 @@ impl State {
         }
     }
 
+    /// Has a lease watched that was granted, or is held again, when it has been held for a while.
+    pub(super) fn watch_later(&self, id: LeaseId) {
+        if self.nodes.sole().is_some()
+            && let Some(ttl) = self.leases.ttl(id)
+        {
+            self.young.add(id, ttl);
+        }
+    }
+
     fn watch(self: &Rc<Self>, id: LeaseId) {
         let state = Rc::downgrade(self);
         let check = move || {

@@ -95,6 +95,25 @@ pub enum ExtendError {
     EngineStopped,
 }
 
+/// Why it was not proved that a lease was held all the time.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum RevalidateError {
+    /// The lease is lost: another may have held the lock meanwhile. No key of ours remains, or one
+    /// that ends with its TTL.
+    #[error("the lock is not held any more: {0}")]
+    NotHeld(LossReason),
+    /// Too few servers could tell. The lease is as it was before: held until its deadline, or run
+    /// out, and another call may prove it yet.
+    #[error("the servers did not confirm that the lock was held all the time")]
+    Unconfirmed(#[source] NodeErrors),
+    /// The client was closed, its engine stopped, or this is a forked child.
+    ///
+    /// A key of ours may remain, at most for the TTL.
+    #[error("the client's engine has stopped")]
+    EngineStopped,
+}
+
 /// Why a release was not confirmed.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,9 @@
 
 use std::{thread, time::Instant};
 
-use tenure::{AcquireError, ExtendError, InspectError, LossReason, ReleaseError, Renewal};
+use tenure::{
+    AcquireError, ExtendError, InspectError, LossReason, ReleaseError, Renewal, RevalidateError,
+};
 
 use super::place::Place;
 use crate::{LIMIT, ms, secs};
@@ -96,6 +98,7 @@ pub(super) fn a_closed_client_holds_nothing_and_answers_so(at: &Place) {
     assert_eq!(lease.ensure_held(), Err(LossReason::EngineStopped));
     assert_eq!(guard.valid_for(), None);
     assert!(matches!(guard.extend(secs(1)), Err(ExtendError::EngineStopped)));
+    assert!(matches!(guard.revalidate(), Err(RevalidateError::EngineStopped)));
     assert!(matches!(lock.acquire(), Err(AcquireError::EngineStopped)));
     assert!(matches!(lock.try_acquire(), Err(AcquireError::EngineStopped)));
     assert!(matches!(lock.inspect(), Err(InspectError::EngineStopped)));

@@ -12,6 +12,7 @@ mod loss;
 mod numbers;
 pub(crate) mod place;
 mod release;
+mod revalidate;
 mod run;
 mod settings;
 pub(crate) mod subject;
@@ -80,6 +81,11 @@ macro_rules! contract {
                     a_dropped_guard_releases,
                     a_lease_that_ran_out_is_not_released_but_reported,
                     a_release_after_another_took_over_names_it_and_leaves_it_alone;
+                revalidate:
+                    a_lease_that_ran_out_and_kept_its_key_is_held_again,
+                    a_lease_that_ran_out_and_lost_its_key_is_not,
+                    a_lease_that_is_lost_for_good_stays_lost,
+                    a_lease_that_is_held_stays_held;
                 run:
                     the_output_of_the_work_is_that_of_the_run,
                     a_loss_during_the_work_is_reported,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use smol::block_on;
 use tenure::{
     AcquireError, CloseError, ExtendError, FencingToken, Holder, InspectError, Inspection, Lease,
-    LossReason, ReleaseError, Renewal, RunError, Token, Wait, blocking,
+    LossReason, ReleaseError, Renewal, RevalidateError, RunError, Token, Wait, blocking,
 };
 
 /// How the library is called.
@@ -160,6 +160,13 @@ impl Guard {
         match self {
             Self::Async(guard) => block_on(guard.extend(ttl)),
             Self::Blocking(guard) => guard.extend(ttl),
+        }
+    }
+
+    pub(crate) fn revalidate(&self) -> Result<(), RevalidateError> {
+        match self {
+            Self::Async(guard) => block_on(guard.revalidate()),
+            Self::Blocking(guard) => guard.revalidate(),
         }
     }
 

@@ -1,0 +1,99 @@
+//! Proving that a lease was held all the time, though its time ran out here.
+
+use std::time::Instant;
+
+use tenure::{LossReason, Renewal, RevalidateError};
+use tenure_testkit::eventually;
+
+use super::{place::Place, subject::Guard};
+use crate::{LIMIT, ms, secs};
+
+/// A lease that ends soon by the local clock, and whose key lives on: another raised its TTL.
+fn kept_by_another(at: &Place) -> Guard {
+    let guard = shortly_held(at);
+    let token = guard.token().clone();
+    let other = at.client().lock(&at.key).ttl(secs(600)).resume(token).unwrap();
+    drop(other.expect("it holds the lock").detach());
+    guard
+}
+
+fn shortly_held(at: &Place) -> Guard {
+    let lock = at.client().lock(&at.key).ttl(ms(400)).renewal(Renewal::Manual);
+    lock.acquire_within(LIMIT).unwrap()
+}
+
+pub(super) fn a_lease_that_ran_out_and_kept_its_key_is_held_again(at: &Place) {
+    let guard = kept_by_another(at);
+    let (number, lease) = (guard.fencing_token(), guard.lease());
+    // Each time anew: what ran out once may run out again.
+    for _ in 0..3 {
+        assert_eq!(guard.lost(), LossReason::Expired);
+        assert_eq!((guard.valid_for(), lease.valid_for()), (None, None));
+        let asked = Instant::now();
+        let proved = guard.revalidate();
+        let held = (guard.ensure_held(), lease.ensure_held());
+        // On a busy machine the answer may be older than the lease is long.
+        if asked.elapsed() < ms(300) {
+            proved.unwrap();
+            assert_eq!(held, (Ok(()), Ok(())));
+        }
+    }
+    assert_eq!(guard.fencing_token(), number);
+    eventually(LIMIT, "it is held for longer", || {
+        guard.revalidate().is_ok() && guard.extend(secs(60)).is_ok()
+    });
+    assert!(guard.valid_for().unwrap() > secs(30) && lease.valid_for().unwrap() > secs(30));
+    assert_eq!((guard.ensure_held(), lease.ensure_held()), (Ok(()), Ok(())));
+    guard.release().unwrap();
+    assert!(!at.is_held());
+    assert_eq!(lease.ensure_held(), Err(LossReason::Released));
+}
+
+pub(super) fn a_lease_that_ran_out_and_lost_its_key_is_not(at: &Place) {
+    let guard = shortly_held(at);
+    assert_eq!(guard.lost(), LossReason::Expired);
+    at.becomes_free();
+    let other = at.client().lock(&at.key).ttl(secs(60)).label("other").acquire().unwrap();
+    let proved = guard.revalidate();
+    let Err(RevalidateError::NotHeld(LossReason::Taken { holder })) = proved else {
+        panic!("{proved:?}")
+    };
+    assert_eq!(holder.to_string(), "other");
+    assert_eq!(other.ensure_held(), Ok(()));
+    other.release().unwrap();
+    let proved = guard.revalidate();
+    assert!(matches!(proved, Err(RevalidateError::NotHeld(LossReason::Gone))), "{proved:?}");
+    assert!(!at.is_held(), "made anew");
+    // What was told first stays so.
+    assert_eq!(guard.ensure_held(), Err(LossReason::Expired));
+}
+
+pub(super) fn a_lease_that_is_lost_for_good_stays_lost(at: &Place) {
+    let lock = at.client().lock(&at.key);
+    let guard = lock.acquire().unwrap();
+    lock.force_release().unwrap();
+    // It learns of that by asking.
+    for _ in 0..2 {
+        let proved = guard.revalidate();
+        assert!(matches!(proved, Err(RevalidateError::NotHeld(LossReason::Gone))), "{proved:?}");
+        assert_eq!(guard.ensure_held(), Err(LossReason::Gone));
+        assert!(!at.is_held(), "made anew");
+    }
+    let guard = at.client().lock(&at.key).ttl(secs(60)).max_hold(ms(200)).acquire().unwrap();
+    assert_eq!(guard.lost(), LossReason::MaxHold);
+    let proved = guard.revalidate();
+    assert!(matches!(proved, Err(RevalidateError::NotHeld(LossReason::MaxHold))), "{proved:?}");
+    assert_eq!(guard.ensure_held(), Err(LossReason::MaxHold));
+}
+
+pub(super) fn a_lease_that_is_held_stays_held(at: &Place) {
+    let guard = at.client().lock(&at.key).ttl(secs(60)).acquire().unwrap();
+    guard.revalidate().unwrap();
+    assert!(guard.valid_for().unwrap() > secs(30));
+    // What was extended is not shortened.
+    guard.extend(secs(600)).unwrap();
+    guard.revalidate().unwrap();
+    assert!(guard.valid_for().unwrap() > secs(300));
+    assert!(at.ttl_left() > secs(300));
+    guard.release().unwrap();
+}
