@@ -25,6 +25,7 @@ mod queue;
 mod quorum;
 mod row;
 pub mod script;
+mod spread;
 mod table;
 mod timestamp;
 mod token;

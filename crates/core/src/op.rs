@@ -54,8 +54,9 @@ pub enum Op {
         /// Leave the lock free for so long first, in milliseconds, for those who do not queue; the
         /// next waiter is told to look after that. Zero hands it on at once.
         open_ms: u64,
-        /// Where several nodes vote: raise the node's last number to this one first, if the token
-        /// holds the lock, so that all agree on the next.
+        /// The number of the lease, where several nodes vote and the token had the lock: raise the
+        /// node's last number to this one first, if the token holds the lock, so that all agree on
+        /// the next; and tell all who wait for it, on the lock's channel, when it is given up.
         number: Option<FencingToken>,
     },
     /// Raise the TTL if this very token holds the lock, and tell its number. Never creates.
@@ -76,7 +77,8 @@ pub enum Op {
         /// The lifetime the key gets.
         ttl: Ttl,
     },
-    /// Take the lock from whoever holds it, and hand it to the next waiter.
+    /// Take the lock from whoever holds it, and hand it to the next waiter; or tell all who wait
+    /// without a queue, on the lock's channel.
     ForceRelease {
         /// The lock.
         key: LockKey,

@@ -1,43 +1,66 @@
-//! The words of the wait queue: channels, entries, tickets, and what wakes a waiter.
+//! The words of waiting: channels, entries, tickets, and what wakes a waiter.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Borrow, fmt, sync::Arc};
 
-use crate::{Token, Ttl};
+use crate::{LockKey, Token, Ttl};
 
 /// Where a connection hears that one of its waiters has the lock. Random, and new with each
 /// connection: whoever listens to it is that connection, alive.
+///
+/// A lock of several nodes, which has no queue, has a channel of its own, for all who wait for it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Channel(Arc<str>);
+pub struct Channel(Arc<[u8]>);
 
 impl Channel {
     /// The channel of a new connection, from 64 random bits.
     #[must_use]
     pub fn new(random: u64) -> Self {
-        Self(format!("tenure:{random:016x}").into())
+        Self::named(&format!("tenure:{random:016x}"))
+    }
+
+    /// The channel of a lock: `tenure:free:` and the key as it is. No two locks share one, and none
+    /// is a connection's.
+    #[must_use]
+    pub fn of_lock(key: &LockKey) -> Self {
+        Self([b"tenure:free:", key.as_bytes()].concat().into())
     }
 
     /// Of nobody: what a hint names when the lock went to no waiter.
     #[must_use]
     pub fn nobody() -> Self {
-        Self("-".into())
+        Self::named("-")
     }
 
-    /// A channel by its name, which is printable and has no space.
+    /// A connection's channel by its name, which is printable and has no space.
     #[must_use]
     pub fn named(name: &str) -> Self {
-        Self(name.into())
+        Self(name.as_bytes().into())
     }
 
     /// The channel's name on a server.
     #[must_use]
-    pub fn as_str(&self) -> &str {
+    pub fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+}
+
+/// So that a channel is found by its name.
+impl Borrow<[u8]> for Channel {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Printable: bytes that are no text are replaced.
+impl fmt::Display for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
     }
 }
 
 impl fmt::Debug for Channel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Channel({})", self.0)
+        write!(f, "Channel({})", self.0.escape_ascii())
     }
 }
 
@@ -76,7 +99,7 @@ impl Entry {
     #[must_use]
     pub fn member(&self, token: &Token) -> Vec<u8> {
         let Self { channel, claim } = self;
-        format!("{} {} {}", token.as_str(), channel.0, claim.as_millis()).into_bytes()
+        format!("{} {channel} {}", token.as_str(), claim.as_millis()).into_bytes()
     }
 }
 
@@ -94,7 +117,7 @@ pub struct Place {
     pub suspect: Option<Channel>,
 }
 
-/// A message to a waiter's channel. It carries no right and no number: a confirming reply does.
+/// A message to a channel. It carries no right and no number: a confirming reply does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a waiter must know every message")]
 pub enum Wake {
@@ -117,6 +140,11 @@ pub enum Wake {
         /// The channel that the lock was granted to.
         granted: Channel,
     },
+    /// A hint: the lock, one of several nodes, was given up here. It is for all who wait for it.
+    Free {
+        /// The lock's channel.
+        to: Channel,
+    },
 }
 
 impl Wake {
@@ -124,7 +152,7 @@ impl Wake {
     #[must_use]
     pub const fn to(&self) -> &Channel {
         match self {
-            Self::Grant { to, .. } | Self::StandIn { to, .. } => to,
+            Self::Grant { to, .. } | Self::StandIn { to, .. } | Self::Free { to } => to,
         }
     }
 
@@ -134,8 +162,9 @@ impl Wake {
         match self {
             Self::Grant { token, .. } => format!("g {token}"),
             Self::StandIn { token, claim_ms, granted, .. } => {
-                format!("w {token} {claim_ms} {}", granted.0)
+                format!("w {token} {claim_ms} {granted}")
             }
+            Self::Free { .. } => "f".into(),
         }
     }
 
@@ -144,9 +173,10 @@ impl Wake {
     pub fn read(to: &Channel, text: &str) -> Option<Self> {
         let to = to.clone();
         let mut words = text.split(' ');
-        let wake = match (words.next()?, words.next()?) {
-            ("g", token) => Self::Grant { to, token: token.into() },
-            ("w", token) => Self::StandIn {
+        let wake = match (words.next()?, words.next()) {
+            ("f", None) => Self::Free { to },
+            ("g", Some(token)) => Self::Grant { to, token: token.into() },
+            ("w", Some(token)) => Self::StandIn {
                 to,
                 token: token.into(),
                 claim_ms: words.next()?.parse().ok()?,
@@ -188,13 +218,23 @@ mod tests {
             claim_ms: 1_000,
             granted: Channel::new(9),
         };
+        let free = Wake::Free { to: to.clone() };
         assert_eq!(grant.text(), "g ab@h/1");
         assert_eq!(stand_in.text(), "w ab@ 1000 tenure:0000000000000009");
-        for wake in [grant, stand_in] {
+        assert_eq!(free.text(), "f");
+        for wake in [grant, stand_in, free] {
             assert_eq!(Wake::read(&to, &wake.text()), Some(wake));
         }
-        for text in ["", "g", "x ab@", "g a b", "w ab@ x c", "w ab@ 1"] {
+        for text in ["", "g", "f x", "x ab@", "g a b", "w ab@ x c", "w ab@ 1"] {
             assert_eq!(Wake::read(&to, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_lock_has_a_channel_of_its_own() {
+        for key in [&b"k"[..], b"{k}", b"\0 \xff"] {
+            let channel = Channel::of_lock(&LockKey::new(key).unwrap());
+            assert_eq!(channel.as_bytes(), [b"tenure:free:", key].concat());
         }
     }
 }

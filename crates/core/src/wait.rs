@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
-use crate::{Backoff, Channel, Held, Ticket, Timestamp, TtlLeft, backoff::spread};
+use crate::{Backoff, Channel, Held, Ticket, Timestamp, TtlLeft, backoff::spread, spread::Spread};
 
 /// How long an acquisition waits for another's lease to end.
 ///
 /// Waiters of tenure stand in a queue, first come, first served, and are told of their turn.
+///
+/// **Several nodes have no queue**: each would have an order of its own. Whoever waits is told of
+/// each release and tries again a random moment later; so nobody waits for long, and nobody comes
+/// before another for having waited longer. Where nothing is told, waiters poll, about four times a
+/// second at most.
 ///
 /// **Clients of other libraries do not queue.** They poll, and while waiters of tenure stand in the
 /// queue a release hands the lock to the next of them: a poller finds it held for as long as there
@@ -31,6 +36,9 @@ pub enum Wait {
 /// they are staggered by position, so that not all look at once. Where there is no queue (a node
 /// that permits no channel, a quorum) it polls, with growing and jittered delays. In either case it
 /// never sleeps past its own deadline, and the last try is at the deadline itself.
+///
+/// At several nodes a [hint](Waiting::handle_hint) ends a pause early; and since all who wait hear
+/// it at the same moment, each pauses for a random time first.
 #[derive(Clone, Debug)]
 pub struct Waiting {
     /// The last moment of a try; `None` for ever.
@@ -39,6 +47,7 @@ pub struct Waiting {
     told: bool,
     ticket: Option<Ticket>,
     suspect: Option<Channel>,
+    spread: Spread,
 }
 
 impl Waiting {
@@ -51,7 +60,8 @@ impl Waiting {
             Wait::No => Some(now),
         };
         let backoff = Backoff::new(POLL_LEAST, POLL_MOST);
-        Self { until, backoff, told: false, ticket: None, suspect: None }
+        let spread = Spread::new();
+        Self { until, backoff, told: false, ticket: None, suspect: None, spread }
     }
 
     /// The place to bring along to the next try, if one was told.
@@ -75,9 +85,9 @@ impl Waiting {
         random: u64,
     ) -> Option<Timestamp> {
         self.told = true;
+        self.spread.handle_held();
         let poll = now + self.backoff.next_delay(random);
-        let end = ttl_left.get().map_or(Timestamp::MAX, |left| now + left + AFTER_END);
-        self.clip(now, poll.min(end))
+        self.before_end(now, poll, ttl_left)
     }
 
     /// Another holds the lock, and this waiter has a place: when to look again unless told before,
@@ -126,6 +136,36 @@ impl Waiting {
         clip(deadline, now, now + left + AFTER_END + STAGGER * behind)
     }
 
+    /// A round of votes of several nodes took so long.
+    pub fn handle_round(&mut self, took: Duration) {
+        self.spread.handle_round(took);
+    }
+
+    /// Several have a part of the nodes each, and nobody was heard to have a majority: when to try
+    /// again, or `None` to give up. Those who collided spread over twice as long.
+    #[must_use]
+    pub fn handle_split(
+        &mut self,
+        now: Timestamp,
+        ttl_left: TtlLeft,
+        random: u64,
+    ) -> Option<Timestamp> {
+        self.told = true;
+        self.spread.handle_split();
+        self.before_end(now, now + self.spread.part(random), ttl_left)
+    }
+
+    /// The lock was given up at one of several nodes: when to try again, instead of at `next`.
+    ///
+    /// Each node tells of one and the same release; only the first of them changes anything.
+    #[must_use]
+    pub fn handle_hint(&mut self, now: Timestamp, next: Timestamp, random: u64) -> Timestamp {
+        // Another may be faster, and hold the lock as shortly.
+        self.backoff.reset();
+        let is_soon = next <= now + self.spread.whole();
+        if is_soon { next } else { now + self.spread.part(random) }
+    }
+
     /// The lock went to another waiter, for a claim; this one stands in: when to look after it.
     #[must_use]
     pub fn handle_stand_in(
@@ -161,6 +201,12 @@ impl Waiting {
     #[must_use]
     pub fn left(&self, now: Timestamp) -> Option<Duration> {
         self.until.map(|until| until.since(now))
+    }
+
+    /// At the end of the lease at the latest, if that is known.
+    fn before_end(&self, now: Timestamp, next: Timestamp, left: TtlLeft) -> Option<Timestamp> {
+        let end = left.get().map_or(Timestamp::MAX, |left| now + left + AFTER_END);
+        self.clip(now, next.min(end))
     }
 
     fn clip(&self, now: Timestamp, next: Timestamp) -> Option<Timestamp> {
@@ -297,6 +343,40 @@ mod tests {
         let foreign = held(b"theirs", NEVER);
         assert_eq!(waiting.handle_queued(at(0), &foreign, ticket, 0, 500), Some(at(100)));
         assert_eq!(waiting.handle_queued(at(0), &foreign, ticket, 1, 500), Some(at(31_002)));
+    }
+
+    #[test]
+    fn a_hint_ends_a_pause_within_the_spread() {
+        let mut waiting = Waiting::new(at(0), Wait::Forever);
+        waiting.handle_round(ms(1));
+        let next = waiting.handle_held(at(0), NEVER, 1_000).unwrap();
+        let next = waiting.handle_held(next, NEVER, 1_000).unwrap();
+        let now = at(16);
+        assert!(next > now + ms(20));
+        assert_eq!(waiting.handle_hint(now, next, 0), now);
+        assert_eq!(waiting.handle_hint(now, next, 250), now + ms(2));
+        assert_eq!(waiting.handle_hint(now, next, 999), now + Duration::from_micros(7_992));
+        // The others of one release change nothing.
+        for soon in [now, now + ms(2), now + ms(8)] {
+            assert_eq!(waiting.handle_hint(now, soon, 0), soon);
+        }
+        // Who was not the first polls soon again.
+        assert_eq!(waiting.handle_held(now, NEVER, 500), Some(now + ms(10)));
+    }
+
+    #[test]
+    fn tries_spread_wider_while_the_votes_are_split() {
+        let mut waiting = Waiting::new(at(0), Wait::Within(ms(1_000)));
+        waiting.handle_round(ms(2));
+        for half in [8, 16] {
+            assert_eq!(waiting.handle_split(at(0), NEVER, 500), Some(at(half)));
+        }
+        assert_eq!(waiting.handle_hint(at(0), at(500), 500), at(16));
+        assert!(waiting.handle_held(at(0), NEVER, 500).is_some());
+        assert_eq!(waiting.handle_split(at(0), NEVER, 500), Some(at(8)), "somebody held it");
+        assert_eq!(waiting.handle_split(at(0), TtlLeft::Ends(ms(3)), 999), Some(at(5)));
+        assert_eq!(waiting.handle_split(at(999), NEVER, 500), Some(at(1_000)), "the last try");
+        assert_eq!(waiting.handle_split(at(1_000), NEVER, 500), None);
     }
 
     #[test]

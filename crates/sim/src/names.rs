@@ -153,7 +153,7 @@ impl Names {
 
 /// The connection that a channel is of.
 pub(crate) fn line(channel: &Channel) -> Line {
-    let digits = &channel.as_str().as_bytes()[19..];
+    let digits = &channel.as_bytes()[19..];
     Line { client: hex(&digits[..2]), epoch: hex(&digits[2..]) }
 }
 

@@ -88,17 +88,19 @@ impl Model {
 
     /// Sends a message to the connection that listens; to one that has ended, it is lost.
     fn push(&self, state: &mut State, wake: &Wake, caller: Who) {
-        let to = line(wake.to());
-        let client = state.client(to.client);
-        if !client.connected || client.epoch != to.epoch {
-            return;
-        }
         let (token, says) = match wake {
             Wake::Grant { token, .. } => (token, Says::Grant),
             Wake::StandIn { token, granted, .. } => {
                 (token, Says::StandIn { granted: line(granted) })
             }
+            // Nobody listens to the lock's channel: that is for several nodes, without a queue.
+            Wake::Free { .. } => return,
         };
+        let to = line(wake.to());
+        let client = state.client(to.client);
+        if !client.connected || client.epoch != to.epoch {
+            return;
+        }
         let who = who(token.as_bytes());
         let hushed = match self.config.flaw {
             Some(Flaw::NoStandIn) => says != Says::Grant,

@@ -34,7 +34,7 @@ impl Relay {
         let mut wire = Wire::connect(server)?;
         let name = u64::from(std::process::id()) << 32 | u64::from(client);
         let channel = Channel::new(name);
-        wire.send(&[b"SUBSCRIBE", channel.as_str().as_bytes()])?;
+        wire.send(&[b"SUBSCRIBE", channel.as_bytes()])?;
         if !matches!(wire.receive()?, Frame::Push(_)) {
             return Err("the server refuses to be listened to".into());
         }

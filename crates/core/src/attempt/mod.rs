@@ -182,6 +182,17 @@ impl Attempt {
         None
     }
 
+    /// Whether the votes are split, as far as was heard: some granted, or the refusals name several
+    /// holders. Then there may be nobody who holds the lock, and nobody whose end to wait for.
+    #[must_use]
+    pub fn is_split(&self) -> bool {
+        let mut holders = self.nodes.iter().filter_map(|node| Some(&node.refusal()?.holder));
+        let first = holders.next();
+        first.is_some()
+            && (holders.any(|holder| Some(holder) != first)
+                || self.count(|node| node.number().is_some()) > 0)
+    }
+
     /// When the attempt began: validity counts from here.
     #[must_use]
     pub const fn sent(&self) -> Timestamp {

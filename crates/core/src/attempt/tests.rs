@@ -196,6 +196,24 @@ fn an_even_split_is_contention() {
     assert_eq!(round(3, &third).outcome(), Some(Outcome::Held(held(500))));
 }
 
+#[test]
+fn votes_are_split_when_nobody_may_have_a_majority() {
+    let by = |name: &[u8]| {
+        let held = Held { holder: Holder::from_value(name), ttl_left: TtlLeft::Never };
+        Vote::Refused { held, last_number: None }
+    };
+    for (votes, is_split) in [
+        (vec![by(b"x"), by(b"x"), by(b"x")], false),
+        (vec![by(b"x"), Vote::Unknown, Vote::Unknown], false),
+        (vec![by(b"x"), by(b"y")], true),
+        (vec![granted(1), by(b"x"), by(b"x")], true),
+        (vec![granted(1), Vote::Unknown, Vote::Unknown], false),
+        (vec![Vote::Unknown; 3], false),
+    ] {
+        assert_eq!(round(3, &votes).is_split(), is_split, "{votes:?}");
+    }
+}
+
 /// Of three refusals by three nodes one may stay: the second to end is the one to wait for.
 #[test]
 fn the_refusal_is_the_one_with_whose_end_a_majority_may_be_free() {

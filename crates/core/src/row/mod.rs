@@ -114,15 +114,23 @@ impl Row {
             Op::Clock => Reply::Clock { wall_us: at.wall_us },
             Op::Resume { token, ttl, .. } => self.resume(at, token, *ttl),
             Op::Steal { token, ttl, .. } => self.grant(at, token, *ttl, None),
-            Op::Release { token, entries, bury, open_ms, number, .. } => {
+            Op::Release { key, token, entries, bury, open_ms, number } => {
                 if *bury {
                     self.bury(at, token);
                 }
                 self.leave(token, entries);
                 self.agree(at, token, *number);
-                self.release(at, Some(token), *open_ms, &mut wakes)
+                let reply = self.release(at, Some(token), *open_ms, &mut wakes);
+                if number.is_some() {
+                    wakes.tell_all(key, &reply);
+                }
+                reply
             }
-            Op::ForceRelease { .. } => self.release(at, None, 0, &mut wakes),
+            Op::ForceRelease { key } => {
+                let reply = self.release(at, None, 0, &mut wakes);
+                wakes.tell_all(key, &reply);
+                reply
+            }
             Op::Inspect { .. } => Reply::Inspected(self.inspect(at)),
             Op::Renew(leases) => {
                 Reply::Renewed(leases.iter().map(|lease| self.renew(at, lease)).collect())

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{NodeTime, Row, Stored, Value};
 use crate::{
-    Channel, Entry, FencingToken, Holder, Next, Place, Ticket, Token, Ttl, Waiter, Wake,
+    Channel, Entry, FencingToken, Holder, LockKey, Next, Place, Release, Reply, Ticket, Token, Ttl,
+    Waiter, Wake,
     queue::{MOST_STAND_INS, QUEUE_EXTRA_MS, TOMBSTONE_MS, TOMBSTONES},
 };
 
@@ -46,6 +47,15 @@ impl Wakes<'_> {
         let heard = (self.present)(wake.to());
         self.sent.extend(heard.then_some(wake));
         heard
+    }
+
+    /// Tells all who wait for a lock of several nodes, if it was given up and nobody has it now.
+    pub(super) fn tell_all(&mut self, key: &LockKey, reply: &Reply) {
+        if let Reply::Released { release: Release::Released(_), next } = reply
+            && *next != Next::Waiter
+        {
+            _ = self.tell(Wake::Free { to: Channel::of_lock(key) });
+        }
     }
 }
 

@@ -12,6 +12,9 @@ if not value and not other then
   return not_primary(Q) or {request, 'free', serve()}
 end
 local next = serve()
-if next ~= 'waiter' then redis.call('DEL', K) end
+if next ~= 'waiter' then
+  redis.call('DEL', K)
+  tell_all()
+end
 if other then return {request, 'released type', other, next} end
 return {request, 'released', value, next}

@@ -8,7 +8,7 @@ mod reply;
 
 pub use reply::{Answer, Misread, read};
 
-use crate::{FencingToken, Inspection, LockKey, Look, Op, Place, Token, Ttl, fence_ttl};
+use crate::{Inspection, LockKey, Look, Op, Place, Token, Ttl, fence_ttl};
 
 /// A script that servers run.
 #[derive(Debug)]
@@ -39,19 +39,19 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "e421b14e5c6d57487dde6d26b058c8cb13217535", "queue.lua");
+    script!("acquire", "c508736a0c16dc838fcd786e3a4b01bbf0a5204c", "queue.lua");
 static RESUME: Script = script!("resume", "89f4b60d4e08488ebf68d9aed7872a302ab48bdf");
 static STEAL: Script = script!("steal", "9551a27ad2e681da53d8aa8e85bd21fe4432e3aa");
 static RELEASE: Script =
-    script!("release", "e62711e578e27c9ebefcacd9f7570cc9e657e9e1", "queue.lua");
+    script!("release", "d3805ffa849c052c46586df264e6872ae5981085", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "f7a93c925d281777926a59ff3ca6fde9496dad38", "queue.lua");
+    script!("force_release", "8f9524d833e461bdec94e545a115f09cb913f6e2", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "37814c34e55a9a964e6db122cab63658a27849ed", "queue.lua");
+    script!("inspect", "8ae9d9aee3ec4f16e26b8204ddb81703172786bd", "queue.lua");
 static CONFIRM: Script = script!("confirm", "b10a1921f2305ce00549e7139a2a9eeef94e6378");
 static CLOCK: Script = script!("clock", "5010bdfe53994026f28e08af9c57c1ceeef99926");
 static RENEW: Script = script!("renew", "5cab42aa95d715b243c35fd8d29bdf6e0ec1321d");
-static LOOK: Script = script!("look", "39caac4cbf261fe43b2bc2ed39f89b6d8c86a09a", "queue.lua");
+static LOOK: Script = script!("look", "b1f2ba8207da3f3f162740b4f55e356edcd46f70", "queue.lua");
 
 /// Every script, for tests and for those who audit them.
 pub static ALL: [&Script; 10] = [
@@ -110,7 +110,7 @@ impl Call {
                 call.args.push(token.as_bytes().to_vec());
                 call.args.push(number(u64::from(*bury)));
                 call.args.push(number(*open_ms));
-                call.args.push(number(least.map_or(0, FencingToken::get)));
+                call.args.push(least.map(|least| number(least.get())).unwrap_or_default());
                 call.args.extend(entries.iter().map(|entry| entry.member(token)));
             }
             Op::ForceRelease { key } => call.keys_of(key),
@@ -167,7 +167,7 @@ fn place_of(place: &Place, token: &Token) -> [Vec<u8>; 4] {
         place.entry.member(token),
         place.ticket.map(|ticket| number(ticket.get())).unwrap_or_default(),
         place.previous.as_ref().map(|entry| entry.member(token)).unwrap_or_default(),
-        place.suspect.as_ref().map(|channel| channel.as_str().into()).unwrap_or_default(),
+        place.suspect.as_ref().map(|channel| channel.as_bytes().to_vec()).unwrap_or_default(),
     ]
 }
 

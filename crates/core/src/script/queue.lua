@@ -27,6 +27,11 @@ local function tell(channel, message)
   return type(heard) == 'number' and heard > 0
 end
 
+-- Tells all who wait for a lock of several nodes that it was given up.
+local function tell_all()
+  tell('tenure:free:' .. K, 'f')
+end
+
 -- Names the next live waiter of another connection to look after the one that was served. Where
 -- that is the caller, it is told too: it does not know yet whom to suspect. Returns whether there
 -- is one.

@@ -3,7 +3,7 @@
 --
 -- KEYS    1 lock, 2 fence, 3 queue
 -- ARGV    1 request number, 2 token, 3 '1' to leave a tombstone else '0', 4 how long to leave the
---         lock free first (ms) or '0', 5 number of the lease where several nodes vote or '0',
+--         lock free first (ms) or '0', 5 number of the lease where several nodes vote or '',
 --         6... the token's entries
 -- Replies {request, 'released', token, 'nobody' | 'waiter' | 'open' | 'more'}
 --         {request, 'free', 'nobody' | 'waiter' | 'more'}
@@ -34,7 +34,7 @@ if value ~= token then
   if type(buried) == 'table' and string.sub(buried.err, 1, 9) ~= 'WRONGTYPE' then return buried end
   if other then return {request, 'type', other} end
   if value then return {request, 'held', value} end
-elseif ARGV[5] ~= '0' then
+elseif ARGV[5] ~= '' then
   -- So that all nodes give the same number next. pcall, as above.
   local last, fault = last_number()
   if not fault and (not last or last < tonumber(ARGV[5])) then
@@ -49,6 +49,11 @@ if value and ARGV[4] ~= '0' and name_stand_in(nil, '-', ARGV[4]) then
 else
   next = serve()
 end
-if value and next ~= 'waiter' then redis.call('DEL', K) end
+if value and next ~= 'waiter' then
+  redis.call('DEL', K)
+  -- Where several nodes vote nobody queues. An attempt that is undone tells nobody: those who wait
+  -- would wake each other for ever.
+  if ARGV[5] ~= '' then tell_all() end
+end
 if value then return {request, 'released', token, next} end
 return {request, 'free', next}

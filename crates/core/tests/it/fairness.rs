@@ -27,7 +27,7 @@ impl Before {
         let (me, suspect) = match op {
             Op::Acquire { token, place, .. } => {
                 let suspect = place.as_ref().and_then(|place| place.suspect.as_ref());
-                (Some(token.as_str()), suspect.map(|channel| channel.as_str()))
+                (Some(token.as_str()), suspect.map(ToString::to_string))
             }
             _ => (None, None),
         };
@@ -39,7 +39,8 @@ impl Before {
         };
         // A caller comes without fail, and everybody else if somebody listens.
         let lives = |[token, channel]: [&str; 2]| {
-            me == Some(token) || (self.open.contains(channel) && suspect != Some(channel))
+            me == Some(token)
+                || (self.open.contains(channel) && suspect.as_deref() != Some(channel))
         };
         let living = self.queue.iter().filter(|(_, member)| !left.contains(member));
         let mut living = living.filter_map(|(score, member)| {
@@ -48,7 +49,7 @@ impl Before {
         });
         if let Some(Wake::Grant { to, token }) = wakes.first() {
             let first = living.next()?;
-            return (first != [token, to.as_str()]).then(|| first.join(" "));
+            return (first != [&**token, &to.to_string()]).then(|| first.join(" "));
         }
         // A caller that brings a ticket may come before all of them.
         let brings_none = matches!(op, Op::Acquire { place: None, .. });

@@ -19,6 +19,7 @@ impl Forms {
             self.add(match wake {
                 Wake::Grant { .. } => "woken: granted",
                 Wake::StandIn { .. } => "woken: stands in",
+                Wake::Free { .. } => "woken: it is free",
             });
         }
         match reply {
@@ -117,9 +118,10 @@ impl Forms {
 }
 
 /// All that a server says in these sequences.
-const FORMS: [&str; 41] = [
+const FORMS: [&str; 42] = [
     "woken: granted",
     "woken: stands in",
+    "woken: it is free",
     "voted",
     "voted: no number",
     "confirmed",

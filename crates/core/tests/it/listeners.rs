@@ -6,17 +6,24 @@ use tenure_core::Channel;
 use tenure_testkit::{Raw, Server, Value};
 
 use crate::node::Command;
+use crate::steps::locks;
 
 /// Messages by channel, in order.
 pub(crate) type Heard = BTreeMap<String, Vec<String>>;
 
-/// The channels of these tests.
+/// The channels of these tests: of connections, and then of some of the locks.
 pub(crate) fn channels() -> Vec<Channel> {
+    let of_locks = locks().into_iter().step_by(2).map(|lock| Channel::of_lock(&lock));
+    connections().into_iter().chain(of_locks).collect()
+}
+
+/// The channels of connections.
+pub(crate) fn connections() -> Vec<Channel> {
     (1..=6).map(Channel::new).collect()
 }
 
 /// The channels that somebody listens to when a sequence begins, by their index.
-pub(crate) const AT_FIRST: [usize; 4] = [0, 1, 2, 3];
+pub(crate) const AT_FIRST: [usize; 5] = [0, 1, 2, 3, 6];
 
 /// How many connections listen; each has every third channel.
 pub(crate) const LINES: usize = 3;
@@ -68,14 +75,14 @@ impl Listeners {
     /// Begins to listen to a channel.
     pub(crate) fn open(&mut self, index: usize) {
         if self.open.insert(index) {
-            self.lines[index % LINES].raw.cmd(&["SUBSCRIBE", channels()[index].as_str()]);
+            self.lines[index % LINES].raw.cmd(&[b"SUBSCRIBE", channels()[index].as_bytes()]);
         }
     }
 
     /// Listens to a channel no more.
     pub(crate) fn close(&mut self, index: usize) {
         if self.open.remove(&index) {
-            self.lines[index % LINES].raw.cmd(&["UNSUBSCRIBE", channels()[index].as_str()]);
+            self.lines[index % LINES].raw.cmd(&[b"UNSUBSCRIBE", channels()[index].as_bytes()]);
         }
     }
 

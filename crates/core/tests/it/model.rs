@@ -85,7 +85,7 @@ impl Model {
             _ => Vec::new(),
         };
         let channels = channels();
-        let name = |index: &usize| channels[*index].as_str().to_owned();
+        let name = |index: &usize| channels[*index].to_string();
         Some(Before { free, queue, open: self.open.iter().map(name).collect() })
     }
 

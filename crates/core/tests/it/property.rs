@@ -195,7 +195,7 @@ impl<'a> Pair<'a> {
         published: &[(String, String)],
         wakes: &[Wake],
     ) -> Result<(), String> {
-        let message = |wake: &Wake| (wake.to().as_str().to_owned(), wake.text());
+        let message = |wake: &Wake| (wake.to().to_string(), wake.text());
         let expected: Vec<_> = wakes.iter().map(message).collect();
         if published != expected {
             return Err(differ("publishes", &published, &expected));

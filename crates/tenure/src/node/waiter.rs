@@ -170,6 +170,7 @@ impl Waiters {
             Wake::StandIn { token, claim_ms, granted, .. } => {
                 (token, News::StandIn { claim_ms, granted })
             }
+            Wake::Free { .. } => return,
         };
         let waiter = self.by_token.borrow().get(&*token).and_then(Weak::upgrade);
         if let Some(waiter) = waiter {

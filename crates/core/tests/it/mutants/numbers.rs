@@ -89,7 +89,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "",
     ),
     // A release.
-    Mutant("release raises no number", RELEASE, "elseif ARGV[5] ~= '0' then", "elseif false then"),
+    Mutant("release raises no number", RELEASE, "elseif ARGV[5] ~= '' then", "elseif false then"),
     Mutant("release lowers the number", RELEASE, "last < tonumber(ARGV[5])", "true"),
     Mutant(
         "release numbers only where a number is",
@@ -111,6 +111,38 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "math.max(left, 1)",
     ),
     Mutant("release takes the number for an entry", RELEASE, "unpack(ARGV, 6)", "unpack(ARGV, 7)"),
+    // The hint.
+    Mutant("release tells nobody that waits", RELEASE, TELLS_ALL, ""),
+    Mutant("an attempt that is undone tells all", RELEASE, TELLS_ALL, "tell_all()"),
+    Mutant(
+        "a lock that is handed over is said to be free",
+        RELEASE,
+        "if value and next ~= 'waiter' then\n",
+        "if value and next == 'waiter' and ARGV[5] ~= '' then tell_all() end\n\
+         if value and next ~= 'waiter' then\n",
+    ),
+    Mutant(
+        "whoever does not hold the lock says that it is free",
+        RELEASE,
+        "local next\n",
+        "if not value and ARGV[5] ~= '' then tell_all() end local next\n",
+    ),
+    Mutant(
+        "a lock that stays another's is said to be free",
+        RELEASE,
+        "  if value then return {request, 'held', value} end",
+        "  if value then tell_all() return {request, 'held', value} end",
+    ),
+    Mutant("force_release tells nobody that waits", FORCED, "  tell_all()\n", ""),
+    Mutant(
+        "force_release says of a lock that it handed over that it is free",
+        FORCED,
+        "if next ~= 'waiter' then\n",
+        "if next == 'waiter' then tell_all() else\n",
+    ),
+    Mutant("all locks have one channel", TELLING, "'tenure:free:' .. K", "'tenure:free:foo'"),
+    Mutant("the hint is on another channel", TELLING, "'tenure:free:' .. K", "'tenure:' .. K"),
+    Mutant("the hint says something else", TELLING, ".. K, 'f')", ".. K, 'g')"),
     // The clock.
     Mutant(
         "the clock stands",
@@ -123,6 +155,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
 const ACQUIRE: &[&str] = &["acquire"];
 const CONFIRM: &[&str] = &["confirm"];
 const RELEASE: &[&str] = &["release"];
+const FORCED: &[&str] = &["force_release"];
+const TELLING: &[&str] = &["release", "force_release"];
+const TELLS_ALL: &str = "if ARGV[5] ~= '' then tell_all() end";
 const PROPOSED: &str = "if proposal and proposal ~= '' then";
 const CONFIRMS: &str = "redis.call('SET', F, number, 'PX', \
      math.max(redis.call('PTTL', F), tonumber(fence_ttl)))";

@@ -3,6 +3,7 @@
 
 mod acquire;
 mod fence;
+mod hint;
 mod queue;
 mod quorum;
 mod refusals;

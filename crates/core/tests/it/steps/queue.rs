@@ -12,7 +12,7 @@ use super::{
     Listen, Move, Part, Scored, Step, TOMBSTONE_MS, TOMBSTONES, Write, locks, number, tokens, ttl,
     write,
 };
-use crate::listeners::{LINES, channels};
+use crate::listeners::{LINES, channels, connections};
 use crate::node::START_US;
 
 /// What happens while many wait for one lock.
@@ -118,16 +118,16 @@ fn place() -> impl Strategy<Value = Place> {
 fn entry() -> impl Strategy<Value = Entry> {
     // Few different ones, so that a waiter finds its earlier entry.
     let claim = prop_oneof![6 => Just(1_000), 1 => Just(10), 1 => Just(5_000)];
-    let channel = prop_oneof![2 => select(channels()[..2].to_vec()), 3 => channel()];
+    let channel = prop_oneof![2 => select(connections()[..2].to_vec()), 3 => channel()];
     (channel, claim).prop_map(|(channel, ms)| Entry {
         channel,
         claim: Ttl::new(Duration::from_millis(ms)).unwrap(),
     })
 }
 
-/// Some channel: of those at first the first four are listened to.
+/// Some connection's channel: of those at first the first four are listened to.
 fn channel() -> impl Strategy<Value = Channel> {
-    prop_oneof![2 => Just(channels().remove(0)), 3 => select(channels())]
+    prop_oneof![2 => Just(connections().remove(0)), 3 => select(connections())]
 }
 
 /// Tickets as they come when the clock stands, and some that only others would write.
@@ -201,13 +201,13 @@ fn tombstone_score() -> impl Strategy<Value = u64> {
 fn member() -> impl Strategy<Value = Vec<u8>> {
     let ours = (token(), entry()).prop_map(|(token, entry)| entry.member(&token));
     let strangers = (select(vec!["x", "!x", "~"]), channel(), select(vec!["1", "1000", MOST]))
-        .prop_map(|(token, channel, claim)| format!("{token} {} {claim}", channel.as_str()).into());
+        .prop_map(|(token, channel, claim)| format!("{token} {channel} {claim}").into());
     prop_oneof![2 => ours, 2 => strangers, 3 => select(malformed())]
 }
 
 /// Members that no client of ours writes, but for one thing such as ours do.
 fn malformed() -> Vec<Vec<u8>> {
-    let channel = channels()[0].as_str().to_owned();
+    let channel = connections()[0].to_string();
     let claims =
         ["", "0", "05", "1x", "-1", "1e3", "+5", "5 ", " 5", "5\n", "5.0", "5 5", TOO_LONG];
     let mut malformed: Vec<Vec<u8>> =

@@ -16,7 +16,8 @@ pub(super) fn own_channel() -> Channel {
 /// Whether the process that a channel names is there. A stopped one is: it costs one claim.
 pub(super) fn is_there(channel: &Channel) -> bool {
     let named = || {
-        let mut parts = channel.as_str().strip_prefix("tenure:")?.split('.');
+        let name = std::str::from_utf8(channel.as_bytes()).ok()?;
+        let mut parts = name.strip_prefix("tenure:")?.split('.');
         Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
     };
     named().is_some_and(|(pid, start): (u32, u64)| started(pid) == Some(start))
@@ -48,7 +49,7 @@ mod tests {
         let channel = own_channel();
         assert!(is_there(&channel));
         let own = std::process::id().to_string();
-        let later = channel.as_str().replace(&format!("{own}."), &format!("{own}.1"));
+        let later = channel.to_string().replace(&format!("{own}."), &format!("{own}.1"));
         assert!(!is_there(&Channel::named(&later)), "{later}");
         for name in ["tenure:", "tenure:x.y.z", "other", "tenure:4294967295.1.0"] {
             assert!(!is_there(&Channel::named(name)), "{name}");

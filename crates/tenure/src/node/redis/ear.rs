@@ -53,7 +53,7 @@ impl Ear {
             return false;
         }
         self.listening = true;
-        let channel = self.channel.as_str().as_bytes();
+        let channel = self.channel.as_bytes();
         resp::encode(out, &[b"SUBSCRIBE", channel]);
         resp::encode(out, &[b"EVAL", PROOF.as_bytes(), b"0", channel]);
         true
@@ -82,7 +82,7 @@ impl Ear {
             Some(Answer::Bytes(bytes)) => std::str::from_utf8(bytes).ok(),
             _ => None,
         };
-        if text(1) != Some(self.channel.as_str()) {
+        if text(1).map(str::as_bytes) != Some(self.channel.as_bytes()) {
             return Heard::Noise;
         }
         match text(0) {
@@ -113,7 +113,7 @@ mod tests {
         let fields = |words: &[&str]| -> Vec<Answer> {
             words.iter().map(|word| Answer::Bytes(word.as_bytes().to_vec())).collect()
         };
-        let own = ear.channel().as_str().to_owned();
+        let own = ear.channel().to_string();
         let own = own.as_str();
         assert_eq!(ear.hear(&fields(&["subscribe", own])), Heard::Subscribed);
         let wake = Heard::Wake(Wake::Grant { to: ear.channel().clone(), token: "a@".into() });
@@ -129,7 +129,7 @@ mod tests {
         let good = Answer::Array(vec![Answer::Int(1), Answer::Int(0)]);
         for message_first in [true, false] {
             let mut ear = Ear::new();
-            let own = ear.channel().as_str().to_owned();
+            let own = ear.channel().to_string();
             let message = ["message", &own, ""].map(|word| Answer::Bytes(word.into()));
             if message_first {
                 assert_eq!(ear.hear(&message), Heard::Itself);

@@ -32,7 +32,7 @@ fn check(cases: &[Case]) {
             assert_eq!(node.look_at_all(&[lock()]).0, after, "{kind}: {name}: afterwards");
             let mark = listeners.mark();
             node.cmd(&mark);
-            let told = |wake: &Wake| (wake.to().as_str().to_owned(), wake.text());
+            let told = |wake: &Wake| (wake.to().to_string(), wake.text());
             let told: Vec<_> = wakes.iter().map(told).collect();
             assert_eq!(listeners.published(), told, "{kind}: {name}: who is told");
             let heard: usize = listeners.heard().values().map(Vec::len).sum();

@@ -1,0 +1,101 @@
+//! Random pauses of those who heard of one release at the same moment.
+
+use std::time::Duration;
+
+/// How long the tries of several waiters are spread over, where several nodes vote.
+///
+/// If all tried at once, each would get some of the nodes and none a majority. So each waits a
+/// random part of a time that is longer than a round of votes takes, and that doubles each time the
+/// votes are split.
+#[derive(Clone, Debug)]
+pub(crate) struct Spread {
+    /// The shortest time that a round of votes took.
+    round: Duration,
+    /// How often the votes were split since another was last heard to hold the lock.
+    splits: u32,
+}
+
+impl Spread {
+    pub(crate) const fn new() -> Self {
+        Self { round: LONGEST_ROUND, splits: 0 }
+    }
+
+    /// A round of votes took so long.
+    pub(crate) fn handle_round(&mut self, took: Duration) {
+        self.round = self.round.min(took);
+    }
+
+    /// The votes were split: those who collided spread wider.
+    pub(crate) fn handle_split(&mut self) {
+        self.splits = (self.splits + 1).min(MOST_SPLITS);
+    }
+
+    /// Another was heard to hold the lock: the next release begins anew.
+    pub(crate) const fn handle_held(&mut self) {
+        self.splits = 0;
+    }
+
+    /// All of it.
+    pub(crate) fn whole(&self) -> Duration {
+        LEAST.max(self.round * ROUNDS) * 2_u32.pow(self.splits)
+    }
+
+    /// A random part of it.
+    pub(crate) fn part(&self, random: u64) -> Duration {
+        let thousandths = u32::try_from(random % 1_000).unwrap_or_default();
+        self.whole() / 1_000 * thousandths
+    }
+}
+
+/// On one host a round of votes takes less than 1 ms: a single waiter tries after half of this on
+/// average, and sixteen are half a millisecond apart.
+const LEAST: Duration = Duration::from_millis(8);
+
+/// Further away: of two waiters one is a round ahead of the other, more often than not.
+const ROUNDS: u32 = 4;
+
+/// No round is believed to take longer: one node that is slow says nothing of the others.
+const LONGEST_ROUND: Duration = Duration::from_millis(50);
+
+/// An eighth of a second, or longer where a round takes longer.
+const MOST_SPLITS: u32 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn it_doubles_while_the_votes_are_split() {
+        let mut spread = Spread::new();
+        spread.handle_round(ms(1));
+        for whole in [8, 16, 32, 64, 128, 128] {
+            assert_eq!(spread.whole(), ms(whole));
+            spread.handle_split();
+        }
+        spread.handle_held();
+        assert_eq!(spread.whole(), ms(8));
+    }
+
+    #[test]
+    fn it_is_longer_than_a_round_and_no_slow_node_makes_it_longer() {
+        let mut spread = Spread::new();
+        assert_eq!(spread.whole(), ms(200), "no round yet");
+        for (took, whole) in [(1_000, 200), (20, 80), (1_000, 80), (5, 20), (1, 8), (0, 8)] {
+            spread.handle_round(ms(took));
+            assert_eq!(spread.whole(), ms(whole), "{took}");
+        }
+    }
+
+    #[test]
+    fn each_part_is_as_likely() {
+        let mut spread = Spread::new();
+        spread.handle_round(ms(1));
+        assert_eq!(spread.part(0), Duration::ZERO);
+        assert_eq!(spread.part(1_250), ms(2));
+        assert_eq!(spread.part(999), Duration::from_micros(7_992));
+    }
+}
