@@ -6,6 +6,7 @@
 mod acquire;
 mod asking;
 mod command;
+mod hearing;
 mod lease;
 mod leases;
 mod lookout;

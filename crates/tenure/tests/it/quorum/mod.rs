@@ -1,13 +1,16 @@
 //! Several servers that vote, and some of them in trouble.
 
 mod contention;
+mod hints;
 mod holding;
 mod outage;
+mod reach;
+mod trouble;
 
 use tenure::blocking::Client;
 use tenure_testkit::{Server, ServerKind, eventually};
 
-use crate::{LIMIT, servers};
+use crate::{LIMIT, queue::foreign::scripts, servers};
 
 /// Servers that a test may hurt.
 struct Nodes(Vec<Server>);
@@ -30,6 +33,11 @@ impl Nodes {
     /// On how many of them the key is this.
     fn having(&self, key: &str, token: &[u8]) -> usize {
         self.0.iter().filter(|node| servers::get(node, key).bytes() == Some(token)).count()
+    }
+
+    /// Scripts that they were sent so far, all together.
+    fn scripts(&self) -> i64 {
+        self.0.iter().map(scripts).sum()
     }
 
     fn becomes_free(&self, key: &str) {
