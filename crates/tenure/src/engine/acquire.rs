@@ -6,6 +6,7 @@ use tenure_core::{Timestamp, Wait, Waiting};
 
 use super::{
     command::{AcquireReply, AcquireRequest, Acquired, How},
+    hearing::Hearing,
     quest::{Quest, Tried},
     state::{Acquiring, State, command_limit, vote_limit},
 };
@@ -44,6 +45,7 @@ impl State {
         let mut waiting = Waiting::new(began, *wait);
         let mut seen = None;
         let mut quest = Quest::begin(self, request, seen)?;
+        let mut hearing = None;
         loop {
             let limit = self.limit(request, &waiting);
             let tried = quest.attempt(&mut waiting, limit).await;
@@ -59,7 +61,11 @@ impl State {
                 Tried::Again => continue,
                 Tried::Held(held) => {
                     event::contended(key, class, &held.holder);
-                    let next = waiting.handle_held(now, held.ttl_left, random);
+                    let next = if quest.is_split() {
+                        waiting.handle_split(now, held.ttl_left, random)
+                    } else {
+                        waiting.handle_held(now, held.ttl_left, random)
+                    };
                     // Refused without a place: nothing under this token is anywhere, or it is
                     // undone as this one ends.
                     seen = quest.seen;
@@ -98,7 +104,12 @@ impl State {
                     }
                 }
             };
-            self.pause(&quest, &mut waiting, next, parked).await;
+            if self.nodes.sole().is_some() {
+                self.pause(&quest, &mut waiting, next, parked).await;
+            } else {
+                let hearing = hearing.get_or_insert_with(|| Hearing::begin(self, key));
+                hearing.pause(&mut waiting, next).await;
+            }
         }
     }
 

@@ -7,6 +7,7 @@ mod acquire;
 mod asking;
 mod command;
 mod doubts;
+mod hearing;
 mod lease;
 mod leases;
 mod lookout;

@@ -81,17 +81,22 @@ impl<'a> Quest<'a> {
         self.waiter.is_queued()
     }
 
+    /// Whether the votes of several nodes were split: it may be that nobody holds the lock.
+    pub(super) fn is_split(&self) -> bool {
+        self.ballot.as_ref().is_some_and(Ballot::is_split)
+    }
+
     /// One attempt.
     pub(super) async fn attempt(&mut self, waiting: &mut Waiting, limit: Duration) -> Tried {
         match (self.state.nodes.sole(), &self.request.how) {
             (Some(_), _) => self.attempt_on_one(waiting, limit).await,
             (None, How::Resume(token)) => self.resume(token, limit).await,
-            (None, How::Try | How::Steal) => self.vote(limit).await,
+            (None, How::Try | How::Steal) => self.vote(waiting, limit).await,
         }
     }
 
     /// One round of votes of several nodes.
-    async fn vote(&mut self, limit: Duration) -> Tried {
+    async fn vote(&mut self, waiting: &mut Waiting, limit: Duration) -> Tried {
         let Self { state, request, .. } = *self;
         let token = self.waiter.token().clone();
         let proposal = tenure_core::proposal(self.seen, state.nodes.wall_us());
@@ -106,7 +111,10 @@ impl<'a> Quest<'a> {
                 self.seats = ballot.seats();
                 Tried::Acquired(number, self.sent)
             }
-            Err(Failed::Held(held)) => Tried::Held(held),
+            Err(Failed::Held(held)) => {
+                waiting.handle_round(clock::now().since(self.sent));
+                Tried::Held(held)
+            }
             Err(Failed::Untold(none, held)) => Tried::Untold(none, held),
         }
     }

@@ -23,8 +23,8 @@ use crate::{
 /// One attempt: the answers of the nodes go into core's [`Attempt`], and what it asks goes out.
 ///
 /// Each node has its own time limit from the beginning, so none waits for another. Nothing waits
-/// long for a node whose connection could not be made at the last try: it is asked all the same,
-/// and a grant that comes late becomes part of the lease.
+/// for a node that is out of reach, nor long for one that was when it was last tried and is being
+/// tried again: it is asked all the same, and a grant that comes late becomes part of the lease.
 pub(super) struct Ballot {
     attempt: Attempt,
     limit: Duration,
@@ -89,12 +89,19 @@ impl Ballot {
             nodes.push(Asked { dead, doubt, ..Asked::default() });
             hear(&says, id, Says::Vote, state.nodes.call(id, op, limit));
         }
-        Self { attempt, limit, nodes, says, said }
+        let mut ballot = Self { attempt, limit, nodes, says, said };
+        ballot.give_up_the_dead(|id| state.nodes.get(id).is_out_of_reach());
+        ballot
     }
 
     /// When it began: validity counts from here.
     pub(super) fn sent(&self) -> Timestamp {
         self.attempt.sent()
+    }
+
+    /// Whether the votes are split.
+    pub(super) fn is_split(&self) -> bool {
+        self.attempt.is_split()
     }
 
     /// The largest number that any node told.
@@ -137,7 +144,7 @@ impl Ballot {
                 }
                 () = state.timers.sleep_until(timer.min(patience)) => {
                     if clock::now() >= patience {
-                        self.give_up_the_dead();
+                        self.give_up_the_dead(|_| true);
                     }
                     self.attempt.handle_time(clock::now());
                 }
@@ -238,12 +245,12 @@ impl Ballot {
         }
     }
 
-    /// A node that was out of reach before is not waited for any longer.
-    fn give_up_the_dead(&mut self) {
-        for (index, node) in self.nodes.iter_mut().enumerate() {
-            if let Some(dead) = node.dead.take() {
+    /// Those of the nodes that were out of reach before are not waited for any longer.
+    fn give_up_the_dead(&mut self, is_one: impl Fn(NodeId) -> bool) {
+        for (id, node) in (0..).map(NodeId).zip(&mut self.nodes) {
+            if let Some(dead) = node.dead.take_if(|_| is_one(id)) {
                 node.trouble = Some(dead);
-                self.attempt.handle_vote(clock::now(), NodeId(index), Vote::Unknown);
+                self.attempt.handle_vote(clock::now(), id, Vote::Unknown);
             }
         }
     }

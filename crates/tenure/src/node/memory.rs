@@ -11,7 +11,7 @@ use std::{
 use tenure_core::{Channel, Op, Reply, Table, Wake};
 use tokio::sync::mpsc;
 
-use super::{Brought, Call, Node, Waiter, waiter::Waiters};
+use super::{Brought, Call, Hearer, Node, Waiter, waiter::Waiters};
 use crate::{clock, random, task};
 
 /// A table in memory: the reference model itself, behind a mutex.
@@ -20,28 +20,45 @@ pub(super) struct MemoryNode {
     address: Arc<str>,
     shared: Arc<Mutex<Shared>>,
     channel: Channel,
+    ear: Ear,
     waiters: Rc<Waiters>,
 }
 
-/// What the clients of one table share: the table, and who listens.
+/// Where a client hears.
+type Ear = mpsc::UnboundedSender<Wake>;
+
+/// What the clients of one table share: the table, and who listens to which channel.
 #[derive(Debug, Default)]
 struct Shared {
     table: Table,
-    ears: BTreeMap<Channel, mpsc::UnboundedSender<Wake>>,
+    ears: BTreeMap<Channel, Vec<Ear>>,
 }
 
 impl Shared {
     fn apply(&mut self, op: &Op) -> Reply {
         let Self { table, ears } = self;
-        let present = |channel: &Channel| ears.get(channel).is_some_and(|ear| !ear.is_closed());
+        let at = |channel: &Channel| ears.get(channel).into_iter().flatten();
+        let present = |channel: &Channel| at(channel).any(|ear| !ear.is_closed());
         let (reply, wakes) = table.apply(clock::node_time(), &present, op);
         for wake in wakes {
-            if let Some(ear) = ears.get(wake.to()) {
+            for ear in at(wake.to()) {
                 // One that has just gone is passed over after its claim, as on a server.
-                _ = ear.send(wake);
+                _ = ear.send(wake.clone());
             }
         }
         reply
+    }
+
+    fn listen(&mut self, channel: &Channel, ear: &Ear) {
+        self.ears.entry(channel.clone()).or_default().push(ear.clone());
+    }
+
+    /// Drops the ears that are not wanted.
+    fn keep_ears(&mut self, is_wanted: impl Fn(&Channel, &Ear) -> bool) {
+        self.ears.retain(|channel, ears| {
+            ears.retain(|ear| is_wanted(channel, ear));
+            !ears.is_empty()
+        });
     }
 }
 
@@ -52,12 +69,12 @@ impl MemoryNode {
         let channel = Channel::new(random::jitter());
         let (ear, wakes) = mpsc::unbounded_channel();
         let mut inner = lock(&shared);
-        inner.ears.retain(|_, ear| !ear.is_closed());
-        inner.ears.insert(channel.clone(), ear);
+        inner.keep_ears(|_, ear| !ear.is_closed());
+        inner.listen(&channel, &ear);
         drop(inner);
         let waiters = Rc::new(Waiters::default());
         task::spawn(Rc::clone(&waiters).deliver_all(wakes));
-        Self { address: address.into(), shared, channel, waiters }
+        Self { address: address.into(), shared, channel, ear, waiters }
     }
 }
 
@@ -93,6 +110,21 @@ impl Node for MemoryNode {
         true
     }
 
+    fn hear(&self, hearer: &Rc<Hearer>) {
+        if self.waiters.hearers.add(hearer) {
+            lock(&self.shared).listen(hearer.channel(), &self.ear);
+        }
+    }
+
+    fn hear_no_more(&self, hearer: &Rc<Hearer>) {
+        if self.waiters.hearers.remove(hearer) {
+            let is_ours = |channel: &Channel, ear: &Ear| {
+                channel == hearer.channel() && ear.same_channel(&self.ear)
+            };
+            lock(&self.shared).keep_ears(|channel, ear| !is_ours(channel, ear));
+        }
+    }
+
     fn may_be_left(&self) -> bool {
         true
     }
@@ -108,4 +140,53 @@ static SHARED: Mutex<BTreeMap<String, Weak<Mutex<Shared>>>> = Mutex::new(BTreeMa
 /// A panic elsewhere cannot leave a table half changed: each op is one call.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{pin::pin, task::Poll};
+
+    use tenure_core::{FencingToken, HolderLabel, LockKey, Token, Ttl};
+
+    use super::*;
+
+    fn run(test: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, test);
+    }
+
+    /// Two clients of one table: what one gives up, the other hears of, as long as it listens.
+    #[test]
+    fn clients_of_one_table_tell_each_other_of_a_release() {
+        let key = LockKey::new("k").unwrap();
+        let token = Token::new(7, &HolderLabel::new("h").unwrap());
+        let take = Op::Steal {
+            key: key.clone(),
+            token: token.clone(),
+            ttl: Ttl::new(Duration::from_secs(600)).unwrap(),
+        };
+        let number = FencingToken::new(1);
+        let hearer = Hearer::new(&key);
+        let release =
+            Op::Release { key, token, entries: Vec::new(), bury: false, open_ms: 0, number };
+        run(async {
+            let open = || MemoryNode::open("memory://hints".into(), Some("hints"));
+            let (holder, waiter) = (open(), open());
+            let give_up = async || {
+                for op in [&take, &release] {
+                    holder.call(op.clone(), Duration::MAX).await.unwrap();
+                }
+            };
+            waiter.hear(&hearer);
+            give_up().await;
+            hearer.told().await;
+            waiter.hear_no_more(&hearer);
+            let listening = lock(&waiter.shared).ears.len();
+            assert_eq!(listening, 2, "each client's own channel");
+            give_up().await;
+            tokio::task::yield_now().await;
+            let told = std::future::poll_fn(|cx| Poll::Ready(pin!(hearer.told()).poll(cx)));
+            assert!(told.await.is_pending());
+        });
+    }
 }

@@ -2,12 +2,14 @@
 
 #[cfg(feature = "file")]
 mod file;
+mod hearer;
 mod memory;
 mod redis;
 mod run;
 mod waiter;
 mod watch;
 
+pub(crate) use hearer::Hearer;
 pub(crate) use run::Run;
 pub(crate) use waiter::{Brought, News, Standing, Waiter};
 pub(crate) use watch::{Watch, Watched};
@@ -46,6 +48,13 @@ pub(crate) trait Node: fmt::Debug {
     /// Whether waiters are told of their turn. Where they are not, they poll.
     fn tells_waiters(&self) -> bool;
 
+    /// Has the hearer told of each release of its lock, where the node tells of such things, until
+    /// it is to hear no more.
+    fn hear(&self, _hearer: &Rc<Hearer>) {}
+
+    /// Ends what [`Node::hear`] began.
+    fn hear_no_more(&self, _hearer: &Rc<Hearer>) {}
+
     /// What a round trip to the node takes, as far as it was measured.
     fn round_trip(&self) -> Duration {
         Duration::ZERO
@@ -60,6 +69,11 @@ pub(crate) trait Node: fmt::Debug {
     /// a node is no server of its own.
     fn run(&self) -> Option<Rc<Run>> {
         None
+    }
+
+    /// Whether the last attempt to connect failed, and the next one is not due yet.
+    fn is_out_of_reach(&self) -> bool {
+        false
     }
 
     /// Has the watch told of changes that others make to its key, as soon as they are known, where

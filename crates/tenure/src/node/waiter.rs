@@ -9,6 +9,8 @@ use std::{
 use tenure_core::{Channel, Entry, Op, Place, Ticket, Token, Ttl, Wake};
 use tokio::sync::{Notify, mpsc};
 
+use super::hearer::Hearers;
+
 /// What a waiter is told between its tries.
 #[derive(Debug)]
 pub(crate) enum News {
@@ -124,9 +126,10 @@ pub(crate) struct Brought {
     pub(crate) suspect: Option<Channel>,
 }
 
-/// The waiters of one node, by their tokens.
+/// The waiters of one node: by their tokens, and those who wait without a queue.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
+    pub(super) hearers: Hearers,
     by_token: RefCell<HashMap<Token, Weak<Waiter>>>,
     sweep_at: Cell<usize>,
 }
@@ -170,7 +173,7 @@ impl Waiters {
             Wake::StandIn { token, claim_ms, granted, .. } => {
                 (token, News::StandIn { claim_ms, granted })
             }
-            Wake::Free { .. } => return,
+            Wake::Free { to } => return self.hearers.tell(to.as_bytes()),
         };
         let waiter = self.by_token.borrow().get(&*token).and_then(Weak::upgrade);
         if let Some(waiter) = waiter {

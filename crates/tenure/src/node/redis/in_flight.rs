@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tenure_core::{LockKey, Op, Timestamp};
+use tenure_core::{Channel, LockKey, Op, Timestamp};
 
 use super::Request;
 
@@ -17,6 +17,8 @@ pub(super) enum Expected {
     },
     /// The subscription of the ear; the server confirms it by a message, and refuses by a reply.
     Subscribed,
+    /// The subscription to a lock's channel, or its end; confirmed and refused likewise.
+    Listening(Channel),
     /// The proof that the ear hears.
     Proof,
     /// The tracking of keys.
@@ -59,6 +61,15 @@ impl InFlight {
         let expected = self.queue.pop_front()?;
         self.answered += 1;
         Some(expected)
+    }
+
+    /// The server confirms the subscription to this lock's channel, or its end, by a message.
+    pub(super) fn settle(&mut self, channel: &[u8]) {
+        if let Some(Expected::Listening(next)) = self.queue.front()
+            && next.as_bytes() == channel
+        {
+            self.pop();
+        }
     }
 
     pub(super) fn next(&self) -> Option<&Expected> {

@@ -7,6 +7,7 @@ mod greeting;
 mod in_flight;
 mod resp;
 mod stream;
+mod subscriptions;
 mod tracking;
 
 use std::{
@@ -18,13 +19,14 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Backoff, LockKey, Op, Reply};
+use tenure_core::{Backoff, Channel, LockKey, Op, Reply};
 use tokio::sync::oneshot;
 
 pub(crate) use self::fault::of_reply as refusal;
 use self::{connection::Connection, greeting::Past};
 use super::{
-    Brought, Call, Node, Run, Waiter, Watch, Watched, run::Told, waiter::Waiters, watch::Watches,
+    Brought, Call, Hearer, Node, Run, Waiter, Watch, Watched, run::Told, waiter::Waiters,
+    watch::Watches,
 };
 use crate::{
     address::ServerAddress,
@@ -77,6 +79,10 @@ struct Shared {
     to_track: RefCell<Vec<LockKey>>,
     /// The server has not refused to track keys.
     tracks: Cell<bool>,
+    /// Channels of locks that somebody began or ceased to listen to.
+    to_listen: RefCell<Vec<Channel>>,
+    /// The last attempt to connect failed, and the next one is not due yet.
+    is_pausing: Cell<bool>,
 }
 
 /// Whether the server tells this connection's waiters of their turn.
@@ -140,6 +146,8 @@ impl RedisNode {
             watches: Watches::default(),
             to_track: RefCell::default(),
             tracks: Cell::new(true),
+            to_listen: RefCell::default(),
+            is_pausing: Cell::new(false),
         });
         task::spawn(run(Rc::clone(&shared)));
         Rc::new(Self { shared })
@@ -202,6 +210,22 @@ impl Node for RedisNode {
         self.shared.run.borrow().clone()
     }
 
+    fn is_out_of_reach(&self) -> bool {
+        self.shared.is_pausing.get()
+    }
+
+    fn hear(&self, hearer: &Rc<Hearer>) {
+        if self.shared.waiters.hearers.add(hearer) {
+            self.shared.listens(hearer.channel());
+        }
+    }
+
+    fn hear_no_more(&self, hearer: &Rc<Hearer>) {
+        if self.shared.waiters.hearers.remove(hearer) {
+            self.shared.listens(hearer.channel());
+        }
+    }
+
     fn watch(&self, watch: &Rc<Watch>) -> Watched {
         if !self.shared.tracks.get() {
             return Watched::Never;
@@ -234,6 +258,12 @@ impl Shared {
         if let Some(task) = self.task.take() {
             task.wake();
         }
+    }
+
+    /// Somebody began or ceased to listen to a lock's channel.
+    fn listens(&self, channel: &Channel) {
+        self.to_listen.borrow_mut().push(channel.clone());
+        self.wake();
     }
 
     /// Takes a round trip into account: an eighth of each, as TCP does (RFC 6298).
@@ -314,7 +344,9 @@ async fn run(shared: Rc<Shared>) {
             shared.trouble.replace(Some(error));
         }
         let pause = backoff.next_delay(random::jitter());
+        shared.is_pausing.set(!greeted);
         shared.timers.sleep_until(clock::now() + pause).await;
+        shared.is_pausing.set(false);
     }
 }
 

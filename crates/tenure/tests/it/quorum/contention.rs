@@ -3,22 +3,23 @@
 use std::{
     sync::{
         Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
 };
 
 use tenure::blocking::Client;
-use tenure_testkit::unique_key;
+use tenure_testkit::{scale, unique_key};
 
 use super::Nodes;
 use crate::{LIMIT, secs, servers};
 
-/// Each contender, with a client of its own, takes the lock so many times; never two at once, and
-/// each under a larger number.
-fn contend(urls: &str, contenders: usize, times: usize) {
+/// Each contender, with a client of its own, takes the lock so many times; never two at once, each
+/// under a larger number, and with nothing but the lock to protect what they count.
+pub(super) fn contend(urls: &str, contenders: usize, times: usize) {
     let key = unique_key("contend");
     let (busy, numbers) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    let count = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..contenders {
             scope.spawn(|| {
@@ -26,6 +27,10 @@ fn contend(urls: &str, contenders: usize, times: usize) {
                 for _ in 0..times {
                     let guard = lock.acquire_within(LIMIT * 3).unwrap();
                     assert!(!busy.swap(true, Ordering::SeqCst), "two hold it");
+                    let counted = count.load(Ordering::Relaxed);
+                    // An invitation to whoever might come in all the same.
+                    thread::yield_now();
+                    count.store(counted + 1, Ordering::Relaxed);
                     numbers.lock().unwrap().push(guard.fencing_token());
                     busy.store(false, Ordering::SeqCst);
                     guard.release().unwrap();
@@ -35,7 +40,14 @@ fn contend(urls: &str, contenders: usize, times: usize) {
     });
     let numbers = numbers.into_inner().unwrap();
     assert_eq!(numbers.len(), contenders * times);
+    assert_eq!(count.into_inner(), contenders * times, "an update was lost");
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+}
+
+/// Test 2: no overlap, no lost update, and nobody is left out.
+#[test]
+fn t02_sixteen_contenders_at_five_nodes_all_get_it() {
+    contend(&servers::mixed(5), 16, scale(4, 600));
 }
 
 #[test]
@@ -58,6 +70,11 @@ fn a_split_vote_of_two_nodes_settles() {
 #[test]
 fn a_split_vote_of_four_nodes_settles() {
     contend(&servers::mixed(4), 4, 4);
+}
+
+#[test]
+fn a_split_vote_of_six_nodes_settles() {
+    contend(&servers::mixed(6), 6, scale(4, 200));
 }
 
 /// Two of the nodes that are left must agree, so many votes are split.

@@ -5,16 +5,19 @@ mod contention;
 mod duplicates;
 mod expiry;
 mod fencing;
+mod hints;
 mod holding;
 mod outage;
+mod reach;
 mod restart;
 mod telling;
 mod told;
+mod trouble;
 
 use tenure::blocking::Client;
 use tenure_testkit::{Server, ServerKind, eventually};
 
-use crate::{LIMIT, servers};
+use crate::{LIMIT, queue::foreign::scripts, servers};
 
 /// What the tests here start, by name.
 pub(crate) const PROGRAMS: [(&str, fn()); 1] = [("hold and tell", told::hold_and_tell)];
@@ -49,6 +52,11 @@ impl Nodes {
     /// On how many of them the key is this.
     fn having(&self, key: &str, token: &[u8]) -> usize {
         self.0.iter().filter(|node| servers::get(node, key).bytes() == Some(token)).count()
+    }
+
+    /// Scripts that they were sent so far, all together.
+    fn scripts(&self) -> i64 {
+        self.0.iter().map(scripts).sum()
     }
 
     fn becomes_free(&self, key: &str) {

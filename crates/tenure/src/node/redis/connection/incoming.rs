@@ -7,6 +7,7 @@ use super::{
         ear::Heard,
         fault,
         resp::Incoming,
+        subscriptions::{self, Message},
         tracking::{self, Changed},
     },
     Connection, Expected, Hearing, NodeError, Past, Request, Tracking,
@@ -57,6 +58,8 @@ impl Connection {
                 }
                 Ok(())
             }
+            // Refused: nothing is told, and those who wait poll.
+            Some(Expected::Listening(_)) => Ok(()),
             Some(Expected::Caching) => Ok(()),
             Some(Expected::Watched(key)) => {
                 if let Incoming::Reply(answer) = incoming {
@@ -77,6 +80,11 @@ impl Connection {
             Some(Changed::Everything) => {
                 self.shared.to_track.replace(self.shared.watches.keys());
             }
+            None => {}
+        }
+        match subscriptions::read(fields) {
+            Some(Message::Told(channel)) => self.shared.waiters.hearers.tell(channel),
+            Some(Message::Settled(channel)) => self.in_flight.settle(channel),
             None => {}
         }
         match self.ear.hear(fields) {

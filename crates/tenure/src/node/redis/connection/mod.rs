@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::{Buf, BytesMut};
-use tenure_core::{LockKey, Op, script::Call};
+use tenure_core::{Channel, LockKey, Op, script::Call};
 use tokio::io::ReadBuf;
 
 use super::{
@@ -21,6 +21,7 @@ use super::{
     in_flight::{Expected, InFlight},
     resp,
     stream::Stream,
+    subscriptions::Subscriptions,
     tracking::Tracking,
 };
 use crate::{
@@ -43,6 +44,7 @@ pub(super) struct Connection {
     /// What that becomes at the next look in vain.
     deafness: u32,
     tracking: Tracking,
+    subscriptions: Subscriptions,
     /// Scripts that this server has been sent on this connection, by their SHA-1.
     sent_scripts: Vec<&'static str>,
 }
@@ -64,6 +66,7 @@ impl Connection {
         let stream = stream.map_err(|error| unreachable.with_source(error))?;
         shared.hearing.set(Hearing::Hoped);
         shared.to_track.replace(shared.watches.keys());
+        shared.to_listen.replace(shared.waiters.hearers.channels());
         shared.tracks.set(true);
         let mut out = BytesMut::new();
         let greeting = Greeting::begin(&shared.name, &shared.address, past, &mut out);
@@ -79,6 +82,7 @@ impl Connection {
             deaf_for: 0,
             deafness: LEAST_DEAFNESS,
             tracking: Tracking::default(),
+            subscriptions: Subscriptions::default(),
             sent_scripts: Vec::new(),
         })
     }
@@ -198,6 +202,15 @@ impl Connection {
         }
         let watched = shared.to_track.take();
         watched.iter().for_each(|key| self.track(key));
+        shared.to_listen.take().into_iter().for_each(|channel| self.listen_to(channel));
+    }
+
+    /// Begins or ceases to listen to a lock's channel, whatever is wanted now.
+    fn listen_to(&mut self, channel: Channel) {
+        let is_wanted = self.shared.waiters.hearers.has(&channel);
+        if self.subscriptions.set(&channel, is_wanted, &mut self.out) {
+            self.in_flight.push(Expected::Listening(channel));
+        }
     }
 
     /// Puts a waiter's place on this connection into its op, where the server tells waiters.
