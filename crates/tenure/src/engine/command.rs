@@ -45,6 +45,8 @@ pub(crate) struct AcquireRequest {
     pub(crate) min_validity: Option<Duration>,
     /// How long each of several nodes may take to vote.
     pub(crate) node_limit: Option<Duration>,
+    /// Whether nodes that have lost the key are given it again.
+    pub(crate) top_up: bool,
     pub(crate) label: HolderLabel,
     pub(crate) class: Class,
     /// Of so many hand-overs, one leaves the key free first for clients of other libraries.

@@ -75,6 +75,7 @@ pub(super) fn a_setting_at_its_bound_is_good(at: &Place) {
         good().max_hold(Duration::MAX),
         good().ttl(secs(600)).min_validity(secs(500)),
         good().node_limit(Duration::MAX),
+        good().top_up(false),
         good().let_others_in(1),
         good().let_others_in(u32::MAX),
         client.lock(format!("{}{}", at.key, "x".repeat(65_536 - at.key.len()))),
