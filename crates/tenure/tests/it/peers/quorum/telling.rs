@@ -1,5 +1,6 @@
 //! P7 and P19: taken, called off, lost and unreachable are different things.
 
+use smol::{block_on, future::poll_once};
 use tenure::{
     AcquireError, InspectError, LossReason, NodeErrorKind, ReleaseError, Renewal, blocking::Client,
 };
@@ -35,6 +36,12 @@ fn p07_whatever_happens_over_five_servers_has_a_result_of_its_own() {
     nodes.becomes_free(&key);
     let late = guard.release();
     assert!(matches!(late, Err(ReleaseError::NotHeld(LossReason::Expired))), "{late:?}");
+    // Called off: nothing is told, and nothing is left.
+    let called_off = tenure::Client::connect(&nodes.urls()).unwrap();
+    let acquiring = called_off.lock(&key).ttl(secs(600));
+    drop(block_on(poll_once(acquiring.acquire())));
+    block_on(called_off.close()).unwrap();
+    nodes.becomes_free(&key);
     // Nobody can tell.
     let guard = lock.acquire_within(LIMIT).unwrap();
     nodes.0[..3].iter().for_each(Server::kill);
