@@ -99,11 +99,16 @@ fn s11_a_lock_made_by_hand_excludes_ours_and_ours_excludes_it() {
     assert!(ByHand::lock(&nodes.0, &key).is_none());
     assert_eq!(nodes.having(&key, &token), 5);
     guard.release().unwrap();
+    nodes.becomes_free(&key);
     // A majority is enough for either, whoever has the others.
     for node in &nodes.0[..2] {
         assert!(node.cmd(&["SET", &key, "a third's", "PX", "600000"]).is_ok());
     }
     let theirs = ByHand::lock(&nodes.0, &key).expect("three are free");
+    assert!(lock.try_acquire().unwrap().is_none());
+    for node in &nodes.0[..2] {
+        assert_eq!(node.cmd(&["DEL", &key]).int(), 1);
+    }
     assert!(lock.try_acquire().unwrap().is_none());
     assert_eq!(theirs.release(), 3);
     let guard = lock.acquire_within(LIMIT).unwrap();
