@@ -104,6 +104,12 @@ impl Lock {
         Self(self.0.longest_ttl(longest))
     }
 
+    /// See [`crate::Lock::top_up`].
+    #[must_use]
+    pub fn top_up(self, again: bool) -> Self {
+        Self(self.0.top_up(again))
+    }
+
     /// See [`crate::Lock::let_others_in`].
     #[must_use]
     pub fn let_others_in(self, hand_overs: u32) -> Self {

@@ -50,6 +50,8 @@ pub(crate) struct AcquireRequest {
     pub(crate) node_limit: Option<Duration>,
     /// Nobody takes the lock with a longer TTL.
     pub(crate) longest_ttl: Ttl,
+    /// Whether nodes that have lost the key are given it again.
+    pub(crate) top_up: bool,
     pub(crate) label: HolderLabel,
     pub(crate) class: Class,
     /// Of so many hand-overs, one leaves the key free first for clients of other libraries.

@@ -48,6 +48,8 @@ pub(super) struct Entry {
     pub(super) granted: Timestamp,
     /// Where it has its key.
     pub(super) seats: Seats,
+    /// Nodes that have lost the key are given it again.
+    top_up: bool,
     pub(super) let_others_in: Option<NonZeroU32>,
     /// Nobody takes the lock with a longer TTL.
     longest_ttl: Ttl,
@@ -78,7 +80,7 @@ impl Leases {
         cell: Arc<LeaseCell>,
         seats: Seats,
     ) {
-        let AcquireRequest { settings, class, let_others_in, longest_ttl, .. } = request;
+        let AcquireRequest { settings, class, top_up, let_others_in, longest_ttl, .. } = request;
         let lease = Lease::new(sent, *settings);
         let due = lease.poll_timeout();
         let entry = Entry {
@@ -87,6 +89,7 @@ impl Leases {
             class: class.clone(),
             granted: sent,
             seats,
+            top_up: *top_up,
             let_others_in: *let_others_in,
             longest_ttl: *longest_ttl,
             due,
@@ -240,6 +243,11 @@ impl Leases {
             .get(&id)
             .filter(|entry| entry.lease.lost().is_none())
             .map(|entry| Arc::clone(&entry.cell))
+    }
+
+    /// Whether nodes that have lost a lease's key are given it again.
+    pub(super) fn is_topped_up(&self, id: LeaseId) -> bool {
+        self.entries.borrow().get(&id).is_some_and(|entry| entry.top_up)
     }
 
     /// When the first of them is due; the caller sleeps until then, unless it is told before.

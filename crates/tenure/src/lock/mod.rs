@@ -108,6 +108,20 @@ impl Lock {
         self
     }
 
+    /// Whether those of several servers that have lost the key are given it again in the
+    /// background; they are unless set.
+    ///
+    /// Each renewal finds out which they are. With their keys back the lease outlasts the next
+    /// loss; without, each such loss brings it nearer to one after which another gets the lock. A
+    /// key that was given again says nothing of the time before, and counts only after a renewal
+    /// has proved that a majority had theirs meanwhile. Switch it off where a key that an
+    /// administrator deletes on some of the servers must stay away.
+    #[must_use]
+    pub fn top_up(mut self, again: bool) -> Self {
+        self.settings.top_up = again;
+        self
+    }
+
     /// The label that others see as the holder: `host/pid` unless set, at most 64 bytes.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {

@@ -80,6 +80,7 @@ pub(super) fn a_setting_at_its_bound_is_good(at: &Place) {
         good().node_limit(Duration::MAX),
         good().longest_ttl(secs(10)),
         good().longest_ttl(ms(1 << 53)),
+        good().top_up(false),
         good().let_others_in(1),
         good().let_others_in(u32::MAX),
         client.lock(format!("{}{}", at.key, "x".repeat(65_536 - at.key.len()))),

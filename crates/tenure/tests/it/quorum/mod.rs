@@ -8,31 +8,45 @@ mod fencing;
 mod hints;
 mod holding;
 mod outage;
+mod pauses;
 mod reach;
+mod renewing;
 mod restart;
+mod revalidating;
 mod telling;
 mod told;
 mod trouble;
 
+use std::convert::identity;
+
 use tenure::blocking::Client;
-use tenure_testkit::{Server, ServerKind, eventually};
+use tenure_testkit::{Builder, Proxy, Server, ServerKind, eventually};
 
 use crate::{LIMIT, queue::foreign::scripts, servers};
 
 /// What the tests here start, by name.
-pub(crate) const PROGRAMS: [(&str, fn()); 1] = [("hold and tell", told::hold_and_tell)];
+pub(crate) const PROGRAMS: [(&str, fn()); 3] = [
+    ("acquire when told", pauses::acquirer),
+    ("hold and prove", revalidating::holder),
+    ("hold and tell", told::hold_and_tell),
+];
 
 /// Servers that a test may hurt.
-struct Nodes(Vec<Server>);
+pub(crate) struct Nodes(pub(crate) Vec<Server>);
 
 impl Nodes {
     /// So many, of all kinds in turn, on ports: so they are found again after a restart.
-    fn start(count: usize) -> Self {
-        let kinds = ServerKind::ALL.into_iter().cycle();
-        Self(kinds.take(count).map(|kind| Server::builder(kind).tcp().start()).collect())
+    pub(crate) fn start(count: usize) -> Self {
+        Self::start_with(count, identity)
     }
 
-    fn urls(&self) -> String {
+    /// With this setting of the servers.
+    pub(crate) fn start_with(count: usize, with: fn(Builder) -> Builder) -> Self {
+        let kinds = ServerKind::ALL.into_iter().cycle().take(count);
+        Self(kinds.map(|kind| with(Server::builder(kind).tcp()).start()).collect())
+    }
+
+    pub(crate) fn urls(&self) -> String {
         servers::quorum(&self.0)
     }
 
@@ -45,12 +59,25 @@ impl Nodes {
         self.0.iter().enumerate().map(url).collect::<Vec<_>>().join(",")
     }
 
-    fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client::connect(&self.urls()).unwrap()
     }
 
+    /// A network before each of them.
+    pub(crate) fn proxies(&self) -> Vec<Proxy> {
+        self.0.iter().map(Proxy::to).collect()
+    }
+
+    /// Has every one of them keep the key for ten minutes more, however little it had left: what is
+    /// gone then was deleted.
+    pub(crate) fn prolong(&self, key: &str) {
+        for node in &self.0 {
+            assert_eq!(node.cmd(&["PEXPIRE", key, "600000"]).int(), 1);
+        }
+    }
+
     /// On how many of them the key is this.
-    fn having(&self, key: &str, token: &[u8]) -> usize {
+    pub(crate) fn having(&self, key: &str, token: &[u8]) -> usize {
         self.0.iter().filter(|node| servers::get(node, key).bytes() == Some(token)).count()
     }
 
@@ -59,7 +86,7 @@ impl Nodes {
         self.0.iter().map(scripts).sum()
     }
 
-    fn becomes_free(&self, key: &str) {
+    pub(crate) fn becomes_free(&self, key: &str) {
         for node in &self.0 {
             eventually(LIMIT, "no key is left", || !servers::exists(node, key));
         }
