@@ -39,19 +39,19 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "e421b14e5c6d57487dde6d26b058c8cb13217535", "queue.lua");
-static RESUME: Script = script!("resume", "89f4b60d4e08488ebf68d9aed7872a302ab48bdf");
-static STEAL: Script = script!("steal", "9551a27ad2e681da53d8aa8e85bd21fe4432e3aa");
+    script!("acquire", "a06f5607009b22e14608b1c0ca013759b3072942", "queue.lua");
+static RESUME: Script = script!("resume", "5e5af1edfe37eefa9538edadd2c51485f710efea");
+static STEAL: Script = script!("steal", "6d074f61f31ac690383bb2929b47c9bb7a902ce3");
 static RELEASE: Script =
-    script!("release", "e62711e578e27c9ebefcacd9f7570cc9e657e9e1", "queue.lua");
+    script!("release", "aca1ed7d512a96a18eb27f97ebb82fc7db195538", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "f7a93c925d281777926a59ff3ca6fde9496dad38", "queue.lua");
+    script!("force_release", "96bb47d611fcc88c7b33e1612afd0c0d8b730204", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "37814c34e55a9a964e6db122cab63658a27849ed", "queue.lua");
-static CONFIRM: Script = script!("confirm", "b10a1921f2305ce00549e7139a2a9eeef94e6378");
-static CLOCK: Script = script!("clock", "5010bdfe53994026f28e08af9c57c1ceeef99926");
-static RENEW: Script = script!("renew", "5cab42aa95d715b243c35fd8d29bdf6e0ec1321d");
-static LOOK: Script = script!("look", "39caac4cbf261fe43b2bc2ed39f89b6d8c86a09a", "queue.lua");
+    script!("inspect", "d8611262fc7ce0edc2d8e18c05b0525e889777af", "queue.lua");
+static CONFIRM: Script = script!("confirm", "fa525a83c86990c810c139a4e69a703de369c53a");
+static CLOCK: Script = script!("clock", "2a039be1f1d4b2cbb1c3e33a4c70bad8d5c8ae6d");
+static RENEW: Script = script!("renew", "6fd564921f383bd32762f9bf915487cf01ca67dd");
+static LOOK: Script = script!("look", "acc398fa11992de0e2c16480d0aa0b0f6b9a5d52", "queue.lua");
 
 /// Every script, for tests and for those who audit them.
 pub static ALL: [&Script; 10] = [
