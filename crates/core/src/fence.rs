@@ -77,17 +77,19 @@ pub const fn next_number(last: u64, least: u64) -> Result<FencingToken, FenceFau
 /// What the next number is at least: the node's clock or, where several nodes vote, the number that
 /// is proposed to all of them.
 ///
-/// A client whose clock is far ahead must not use up the numbers, so no proposal counts that is
-/// over [`MOST_AHEAD`] ahead of the node's own clock.
+/// It counts for no more than [`MOST_APART`] from the node's own clock. A client whose clock is far
+/// ahead must not use up the numbers; and one whose clock is far behind must not be given a smaller
+/// number than was given before, when the node has forgotten that.
 #[must_use]
 #[expect(clippy::cast_possible_truncation, reason = "an hour in microseconds fits")]
 pub fn least_number(proposal: Option<FencingToken>, wall_us: u64) -> u64 {
-    let most = wall_us.saturating_add(MOST_AHEAD.as_micros() as u64);
-    proposal.map_or(wall_us, |proposal| proposal.get().min(most))
+    let apart = MOST_APART.as_micros() as u64;
+    let (least, most) = (wall_us.saturating_sub(apart), wall_us.saturating_add(apart));
+    proposal.map_or(wall_us, |proposal| proposal.get().clamp(least, most))
 }
 
-/// How far ahead of a node's clock a proposal may be.
-pub const MOST_AHEAD: Duration = Duration::from_secs(60 * 60);
+/// How far from a node's clock a proposal counts. Far less than what a node keeps a number for.
+pub const MOST_APART: Duration = Duration::from_secs(60 * 60);
 
 /// What an attempt at several nodes proposes: their clock as its client knows it, in microseconds,
 /// and more than any number that the client has seen of this lock.
@@ -124,10 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn proposals_stand_for_the_clock_but_not_far_ahead_of_it() {
+    fn proposals_stand_for_the_clock_but_not_far_from_it() {
         let hour = 3_600_000_000;
         assert_eq!(least_number(None, 1_000), 1_000);
         assert_eq!(least_number(Some(FencingToken(7)), 1_000), 7);
+        assert_eq!(least_number(Some(FencingToken(7)), 7 + hour), 7);
+        assert_eq!(least_number(Some(FencingToken(7)), 8 + hour), 8);
         assert_eq!(least_number(Some(FencingToken(1_000 + hour)), 1_000), 1_000 + hour);
         assert_eq!(least_number(Some(FencingToken(1_001 + hour)), 1_000), 1_000 + hour);
         assert_eq!(proposal(None, 1_000).get(), 1_000);

@@ -35,7 +35,7 @@ mod wait;
 pub use attempt::{Attempt, Outcome, Standing, Vote};
 pub use backoff::Backoff;
 pub use fence::{
-    FENCE_FLOOR_TTL, FenceFault, FencingToken, MOST_AHEAD, fence_ttl, least_number, next_number,
+    FENCE_FLOOR_TTL, FenceFault, FencingToken, MOST_APART, fence_ttl, least_number, next_number,
     proposal,
 };
 pub use holder::{Holder, HolderLabel, LabelError};

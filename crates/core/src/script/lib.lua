@@ -21,10 +21,10 @@ local function not_primary(key)
   return type(refusal) == 'table' and string.sub(refusal.err, 1, 8) == 'READONLY' and refusal
 end
 
--- The server's clock, in microseconds.
-local function wall_us()
+-- The server's clock, or so many seconds ahead of it, in microseconds.
+local function wall_us(ahead)
   local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
+  return (time[1] + (ahead or 0)) * 1000000 + time[2]
 end
 
 -- The same as text, and exact whatever the year.
@@ -49,14 +49,14 @@ local function last_number()
 end
 
 -- The number of the next grant, as text; nil and a fault when there can be none. At least the clock
--- or, where several nodes vote, what is proposed; of that no more than an hour ahead of the clock.
+-- or, where several nodes vote, what is proposed; an hour at most from the clock.
 local function next_number(proposal)
   local last, fault = last_number()
   if fault then return nil, fault end
   local number = (last or 0) + 1
   local least = wall_us()
   if proposal and proposal ~= '' then
-    least = math.min(tonumber(proposal), least + 3600000000)
+    least = math.max(wall_us(-3600), math.min(tonumber(proposal), wall_us(3600)))
   end
   if least > number then number = least end
   if number > 9007199254740991 then return nil, 'exhausted' end

@@ -39,19 +39,19 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "c508736a0c16dc838fcd786e3a4b01bbf0a5204c", "queue.lua");
-static RESUME: Script = script!("resume", "89f4b60d4e08488ebf68d9aed7872a302ab48bdf");
-static STEAL: Script = script!("steal", "9551a27ad2e681da53d8aa8e85bd21fe4432e3aa");
+    script!("acquire", "c6949820cfc68df53c43b20468578a62d08a84c4", "queue.lua");
+static RESUME: Script = script!("resume", "5e5af1edfe37eefa9538edadd2c51485f710efea");
+static STEAL: Script = script!("steal", "6d074f61f31ac690383bb2929b47c9bb7a902ce3");
 static RELEASE: Script =
-    script!("release", "d3805ffa849c052c46586df264e6872ae5981085", "queue.lua");
+    script!("release", "312b33916ee6137aeb8c193826229026d6d611a0", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "8f9524d833e461bdec94e545a115f09cb913f6e2", "queue.lua");
+    script!("force_release", "9aa9ad976c37a7237a27c685434362ebd0484773", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "8ae9d9aee3ec4f16e26b8204ddb81703172786bd", "queue.lua");
-static CONFIRM: Script = script!("confirm", "b10a1921f2305ce00549e7139a2a9eeef94e6378");
-static CLOCK: Script = script!("clock", "5010bdfe53994026f28e08af9c57c1ceeef99926");
-static RENEW: Script = script!("renew", "5cab42aa95d715b243c35fd8d29bdf6e0ec1321d");
-static LOOK: Script = script!("look", "b1f2ba8207da3f3f162740b4f55e356edcd46f70", "queue.lua");
+    script!("inspect", "5dff0041b7c48df9524a7d441bff618ba603100b", "queue.lua");
+static CONFIRM: Script = script!("confirm", "fa525a83c86990c810c139a4e69a703de369c53a");
+static CLOCK: Script = script!("clock", "2a039be1f1d4b2cbb1c3e33a4c70bad8d5c8ae6d");
+static RENEW: Script = script!("renew", "6fd564921f383bd32762f9bf915487cf01ca67dd");
+static LOOK: Script = script!("look", "fdf46d473d0eef6ef0bb8f41e07736825b9df3ef", "queue.lua");
 
 /// Every script, for tests and for those who audit them.
 pub static ALL: [&Script; 10] = [

@@ -5,20 +5,33 @@ use super::Mutant;
 pub(super) const MUTANTS: &[Mutant] = &[
     // A proposal.
     Mutant("proposals count for nothing", ACQUIRE, PROPOSED, "if false then"),
-    Mutant("proposals have no bound", ACQUIRE, ", least + 3600000000)", ", 2^53 - 1)"),
-    Mutant("proposals may be a little over an hour ahead", ACQUIRE, "3600000000", "3600000001"),
+    Mutant("proposals have no bound", ACQUIRE, ", wall_us(3600))", ", 2^53 - 1)"),
+    Mutant(
+        "proposals may be a little over an hour ahead",
+        ACQUIRE,
+        "wall_us(3600)",
+        "wall_us(3600) + 1",
+    ),
     Mutant(
         "proposals may be a little less than an hour ahead",
         ACQUIRE,
-        "3600000000",
-        "3599999999",
+        "wall_us(3600)",
+        "wall_us(3600) - 1",
+    ),
+    Mutant("proposals may be as far behind as they like", ACQUIRE, "wall_us(-3600)", "0"),
+    Mutant(
+        "proposals may be a little over an hour behind",
+        ACQUIRE,
+        "wall_us(-3600)",
+        "wall_us(-3600) - 1",
     ),
     Mutant(
-        "proposals are at least the clock",
+        "proposals may be a little less than an hour behind",
         ACQUIRE,
-        "least = math.min(tonumber(proposal), least + 3600000000)",
-        "least = math.max(least, math.min(tonumber(proposal), least + 3600000000))",
+        "wall_us(-3600)",
+        "wall_us(-3600) + 1",
     ),
+    Mutant("proposals are at least the clock", ACQUIRE, "wall_us(-3600)", "wall_us()"),
     Mutant(
         "a proposal is for those who come back, too, and not only without a number",
         ACQUIRE,

@@ -38,11 +38,13 @@ fn a_proposal_stands_for_the_clock() {
         )
     };
     check(&[
-        row("the first number", nothing(), 5, 5),
-        row("below the clock, and above the last number", fence(3, 500), 5, 5),
-        row("the last number itself", fence(5, 500), 5, 6),
-        row("below the last number", fence(9, 500), 5, 10),
-        row("zero", nothing(), 0, 1),
+        row("the first number", nothing(), NOW - 5, NOW - 5),
+        row("below the clock, and above the last number", fence(3, 500), NOW - 5, NOW - 5),
+        row("the last number itself", fence(NOW - 5, 500), NOW - 5, NOW - 4),
+        row("below the last number", fence(NOW - 3, 500), NOW - 5, NOW - 2),
+        row("an hour behind", fence(3, 500), NOW - HOUR, NOW - HOUR),
+        row("more than an hour behind", fence(3, 500), NOW - HOUR - 1, NOW - HOUR),
+        row("zero", nothing(), 0, NOW - HOUR),
         row("an hour ahead", fence(3, 500), NOW + HOUR, NOW + HOUR),
         row("more than an hour ahead", fence(3, 500), NOW + HOUR + 1, NOW + HOUR),
         row("the last number there is", nothing(), LAST, NOW + HOUR),
@@ -82,9 +84,9 @@ fn every_answer_to_a_proposal_tells_the_last_number_and_the_clock() {
         Case(
             "coming back, and somebody deleted the number: the proposal",
             [token(&ours(), 400), nothing()],
-            propose(1_000, 9),
-            voted(granted(9), Some(9)),
-            [token(&ours(), 1_000), fence(9, DAY + 1_000)],
+            propose(1_000, NOW - 9),
+            voted(granted(NOW - 9), Some(NOW - 9)),
+            [token(&ours(), 1_000), fence(NOW - 9, DAY + 1_000)],
         ),
     ]);
 }
@@ -178,16 +180,17 @@ fn the_clock_is_told_exactly() {
 fn a_confirmation_or_a_release_makes_nodes_agree() {
     for kind in ServerKind::ALL {
         let mut nodes = [Node::start(kind), Node::start(kind)];
-        put(&mut nodes[0], &[nothing(), fence(3, 5_000)]);
-        put(&mut nodes[1], &[nothing(), fence(8, 5_000)]);
-        let told = nodes.each_mut().map(|node| node.ask(&propose(1_000, 1)));
-        assert_eq!(told, [4, 9].map(|n| Ok(voted(granted(n), Some(n)))), "{kind}");
-        let told = nodes.each_mut().map(|node| node.ask(&confirm(9)));
-        assert_eq!(told, [9, 9].map(|n| Ok(confirmed(Confirmation::Ours(number(n))))), "{kind}");
-        let told = nodes.each_mut().map(|node| node.ask(&release_at(9)));
+        put(&mut nodes[0], &[nothing(), fence(NOW + 3, 5_000)]);
+        put(&mut nodes[1], &[nothing(), fence(NOW + 8, 5_000)]);
+        let told = nodes.each_mut().map(|node| node.ask(&propose(1_000, NOW)));
+        assert_eq!(told, [NOW + 4, NOW + 9].map(|n| Ok(voted(granted(n), Some(n)))), "{kind}");
+        let told = nodes.each_mut().map(|node| node.ask(&confirm(NOW + 9)));
+        let agreed = || Ok(confirmed(Confirmation::Ours(number(NOW + 9))));
+        assert_eq!(told, [agreed(), agreed()], "{kind}");
+        let told = nodes.each_mut().map(|node| node.ask(&release_at(NOW + 9)));
         assert_eq!(told.map(|told| told.is_ok()), [true; 2], "{kind}");
-        let told = nodes.each_mut().map(|node| node.ask(&propose(1_000, 1)));
-        assert_eq!(told, [10, 10].map(|n| Ok(voted(granted(n), Some(n)))), "{kind}");
+        let told = nodes.each_mut().map(|node| node.ask(&propose(1_000, NOW)));
+        assert_eq!(told, [NOW + 10; 2].map(|n| Ok(voted(granted(n), Some(n)))), "{kind}");
     }
 }
 

@@ -167,7 +167,8 @@ fn ttl() -> impl Strategy<Value = Ttl> + Clone {
     ms.prop_map(|ms| Ttl::new(Duration::from_millis(ms)).unwrap())
 }
 
-/// Numbers around the clock at the beginning, at both ends, and at the most that may be proposed.
+/// Numbers around the clock at the beginning, at both ends, and at what may be proposed at most and
+/// at least.
 fn number() -> impl Strategy<Value = FencingToken> + Clone {
     const HOUR_US: u64 = 3_600_000_000;
     let last = FencingToken::MAX.get();
@@ -175,6 +176,7 @@ fn number() -> impl Strategy<Value = FencingToken> + Clone {
         4 => START_US - 1..START_US + 3,
         2 => START_US..START_US + 40_000_000,
         1 => START_US + HOUR_US - 1..START_US + HOUR_US + 2,
+        1 => START_US - HOUR_US - 1..START_US - HOUR_US + 2,
         1 => select(vec![0, 1, START_US + 2 * HOUR_US, last - 1, last]),
     ];
     number.prop_map(|number| FencingToken::new(number).unwrap())
