@@ -60,6 +60,9 @@ pub(crate) fn acquire(
                 tell_at = None;
                 let holder = holder(lock, events);
                 tell_waiting(manner, holder.as_deref());
+                if let Some(trouble) = trouble(lock, events) {
+                    say(&trouble);
+                }
             }
         }
     }
@@ -96,6 +99,12 @@ fn not_acquired(
 /// Who holds the lock now, and for how long already, if anybody does and a server can tell.
 fn holder(lock: &Lock, events: &mut Events) -> Option<String> {
     described(&events.block_on(lock.inspect()).ok()?)
+}
+
+/// Why a server of several would not vote on the lock now, if one would not.
+fn trouble(lock: &Lock, events: &mut Events) -> Option<String> {
+    let nodes = events.block_on(lock.nodes()).ok().filter(|nodes| nodes.len() > 1)?;
+    nodes.iter().find_map(|node| node.trouble.as_ref()).map(|error| failure::chain(error))
 }
 
 /// A holder for people: the label, and how long it has held and may hold the lock.

@@ -48,7 +48,13 @@ pub(crate) fn contended(key: &LockKey, class: &Class, holder: &Holder) {
 }
 
 pub(crate) fn untold(key: &LockKey, class: &Class, error: &NodeError) {
-    tracing::warn!(%key, %class, %error, "no server could tell whether the lock is free");
+    let what = "a server could not tell whether the lock is free";
+    if error.is_doubt() {
+        // News of the node have told it, once.
+        tracing::debug!(%key, %class, %error, "{what}");
+    } else {
+        tracing::warn!(%key, %class, %error, "{what}");
+    }
     count!("tenure_untold_total", class);
 }
 

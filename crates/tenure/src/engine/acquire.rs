@@ -92,6 +92,7 @@ impl State {
                     none.failed.iter().for_each(|error| event::untold(key, class, error));
                     let next = match held {
                         Some(held) => waiting.handle_held(now, held.ttl_left, random),
+                        None if will_be_told(&none) => waiting.handle_doubted(now, random),
                         None => waiting.handle_unknown(now, random),
                     };
                     if !quest.is_queued() {
@@ -161,6 +162,12 @@ impl State {
             _ => limit,
         }
     }
+}
+
+/// Whether a majority will be there when the nodes that may not vote yet do.
+fn will_be_told(none: &NoQuorum) -> bool {
+    let doubted = none.failed.iter().filter(|error| error.is_doubt()).count();
+    doubted > 0 && none.granted + doubted >= none.needed
 }
 
 /// What the last try of a wait may take: a healthy server on a busy machine answers in it, and a

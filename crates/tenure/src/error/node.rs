@@ -98,6 +98,11 @@ impl NodeError {
         self.maybe_applied
     }
 
+    /// Whether the node answered, but may not vote yet.
+    pub(crate) fn is_doubt(&self) -> bool {
+        matches!(self.kind, NodeErrorKind::Restarted | NodeErrorKind::ClockJumped)
+    }
+
     /// The node, by its address without user and password.
     #[must_use]
     pub fn node(&self) -> &str {

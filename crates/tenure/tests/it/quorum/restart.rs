@@ -175,7 +175,8 @@ fn a_young_server_votes_as_soon_as_no_lock_can_be_forgotten() {
     let reports = long.nodes().unwrap();
     assert!(reports.iter().all(|report| report.trouble.is_some()), "{reports:?}");
     let short = client.lock(&key).ttl(ms(500)).longest_ttl(ms(500));
-    short.acquire_within(LIMIT).unwrap().release().unwrap();
+    // A wait without an end does not end with that, as it does where a server is never reached.
+    short.acquire().unwrap().release().unwrap();
     assert!(short.nodes().unwrap().iter().all(|report| report.trouble.is_none()));
     assert_eq!(untold(&long).granted, 0);
 }
