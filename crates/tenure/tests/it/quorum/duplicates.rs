@@ -62,6 +62,24 @@ fn the_servers_that_there_are_decide_without_the_second_address() {
     eventually(LIMIT, "nothing is left", || !servers::exists(&server, &key));
 }
 
+/// A release over it, say, would take the key from under the address that counts.
+#[test]
+fn a_second_address_is_asked_for_nothing_once_it_is_known() {
+    let (dir, key) = (TempDir::new(), unique_key("once"));
+    let (server, [port, socket]) = twice(ServerKind::Valkey91, &dir);
+    let other = Nodes::start(1);
+    let client = Client::connect(&[port, other.urls(), socket].join(",")).unwrap();
+    let lock = client.lock(&key);
+    let troubles = || lock.nodes().unwrap().iter().filter(|one| one.trouble.is_some()).count();
+    assert_eq!(troubles(), 1);
+    let mut monitor = server.monitor();
+    lock.acquire_within(LIMIT).unwrap().release().unwrap();
+    assert_eq!(troubles(), 1, "whose clock was asked behind all else");
+    let lines = monitor.so_far();
+    let asked = lines.iter().filter(|line| line.contains("\"EVAL") && line.contains(&key));
+    assert_eq!(asked.count(), 2, "an acquisition and a release: {lines:?}");
+}
+
 /// A replica repeats what its primary says, and is no server of its own.
 #[test]
 fn a_replica_has_no_vote_and_is_named() {
