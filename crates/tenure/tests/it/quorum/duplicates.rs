@@ -22,7 +22,7 @@ fn two_addresses_of_one_server_are_never_two_votes() {
         let (server, [port, socket]) = twice(ServerKind::ALL[round % 3], &dir);
         for _ in 0..5 {
             let urls = [&*port, &*socket, "redis://127.0.0.1:1"].join(",");
-            let lock = Client::connect(&urls).unwrap().lock(&key);
+            let lock = Client::connect(&urls).unwrap().lock(&key).node_limit(LIMIT);
             let failed = lock.try_acquire();
             let Err(AcquireError::NoQuorum(none)) = failed else { panic!("{failed:?}") };
             assert!(none.granted <= 1 && none.needed == 2, "{none:?}");
@@ -86,7 +86,7 @@ fn a_replica_has_no_vote_and_is_named() {
     let (nodes, key) = (Nodes::start(3), unique_key("role"));
     let port = nodes.0[0].port().unwrap().to_string();
     assert!(nodes.0[2].cmd(&["REPLICAOF", "127.0.0.1", &port]).is_ok());
-    let lock = nodes.client().lock(&key);
+    let lock = nodes.client().lock(&key).node_limit(LIMIT);
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
     nodes.0[1].kill();
     let failed = lock.try_acquire();

@@ -14,7 +14,7 @@ const HELD: std::time::Duration = secs(60);
 
 /// Why nobody got the lock, told in full.
 fn untold(lock: &Lock) -> NoQuorum {
-    match lock.try_acquire() {
+    match lock.clone().node_limit(LIMIT).try_acquire() {
         Err(AcquireError::NoQuorum(none)) => none,
         other => panic!("{other:?}"),
     }
@@ -56,7 +56,7 @@ fn overlaps(nodes: &Nodes, victim: usize, next: Next) -> bool {
     }
     let guard = holder.lock(&key).ttl(HELD).acquire_within(LIMIT).unwrap();
     nodes.0[victim].restart_empty();
-    let had = match other.lock(&key).ttl(HELD).try_acquire() {
+    let had = match other.lock(&key).ttl(HELD).node_limit(LIMIT).try_acquire() {
         Ok(had) => had,
         Err(AcquireError::NoQuorum(none)) => {
             let restarted = (&*name(&nodes.0[victim]), NodeErrorKind::Restarted);
