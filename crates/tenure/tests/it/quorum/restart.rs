@@ -199,7 +199,9 @@ fn a_young_server_votes_as_soon_as_no_lock_can_be_forgotten() {
     assert!(reports.iter().all(|report| report.trouble.is_some()), "{reports:?}");
     let short = client.lock(&key).ttl(ms(500)).longest_ttl(ms(500));
     short.acquire_within(LIMIT).unwrap().release().unwrap();
-    assert!(short.nodes().unwrap().iter().all(|report| report.trouble.is_none()));
+    // The third may have been met a little later than the two that decided.
+    let all_vote = || short.nodes().unwrap().iter().all(|report| report.trouble.is_none());
+    eventually(LIMIT, "all of them vote", all_vote);
     assert_eq!(untold(&long).granted, 0);
 }
 
