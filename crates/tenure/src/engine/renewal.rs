@@ -56,7 +56,8 @@ impl State {
                 () = self.leases.sooner() => continue,
             }
             let mut renewals = self.leases.take_due(clock::now());
-            let due: Vec<_> = renewals.iter().map(|(id, _)| *id).collect();
+            let is_several = self.nodes.sole().is_none();
+            let watched = renewals.iter().filter(|_| is_several).map(|(id, _)| *id).collect();
             while !renewals.is_empty() {
                 let rest = renewals.split_off(renewals.len().min(MOST_IN_A_BATCH));
                 let batch = std::mem::replace(&mut renewals, rest);
@@ -64,18 +65,15 @@ impl State {
                 // Others' ops go between the batches.
                 tokio::task::yield_now().await;
             }
-            self.watch_clocks(due);
+            self.watch_clocks(watched);
         }
     }
 
     /// Looks, beside a renewal of these leases, whether the nodes would still vote on their locks:
     /// so a clock that jumped is told while it matters, and not when the next one acquires.
     fn watch_clocks(self: &Rc<Self>, leases: Vec<LeaseId>) {
-        if leases.is_empty() || self.nodes.sole().is_some() {
-            return;
-        }
         let leases = Rc::new(leases);
-        for (node, _) in self.nodes.iter() {
+        for (node, _) in self.nodes.iter().filter(|_| !leases.is_empty()) {
             let clock = self.nodes.call(node, Op::Clock, command_limit(Duration::MAX));
             let (state, leases) = (Rc::clone(self), Rc::clone(&leases));
             task::spawn(async move {

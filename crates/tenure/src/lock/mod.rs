@@ -245,7 +245,7 @@ impl Lock {
         let request = request.map_err(AcquireError::Config)?;
         let engine = &self.engine;
         let span = event::acquisition(&request.key, &request.class);
-        let command = |reply| Command::Acquire { request: Box::new(request), reply };
+        let command = |reply| Command::Acquire { request, reply };
         match engine
             .ask(command)
             .instrument(span)

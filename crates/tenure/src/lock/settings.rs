@@ -90,7 +90,7 @@ impl Settings {
         }
     }
 
-    /// The request that these settings come to.
+    /// The request that these settings come to, in a box: many callers may wait.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl Settings {
         how: How,
         wait: Wait,
         default_label: &HolderLabel,
-    ) -> Result<AcquireRequest, ConfigError> {
+    ) -> Result<Box<AcquireRequest>, ConfigError> {
         let ttl = self.ttl()?;
         let longest_ttl = self.longest_ttl()?;
         if let Some(longest) = self.max_hold
@@ -131,7 +131,7 @@ impl Settings {
             });
         }
         let label = self.label.as_deref().map(HolderLabel::new).transpose();
-        Ok(AcquireRequest {
+        Ok(Box::new(AcquireRequest {
             key: self.key()?,
             how,
             settings: LeaseSettings { ttl, renewed: self.is_renewed(), max_hold: self.max_hold },
@@ -143,7 +143,7 @@ impl Settings {
             label: label.map_err(ConfigError::Label)?.unwrap_or_else(|| default_label.clone()),
             class: Class::clone(&self.class),
             let_others_in: let_others_in.flatten(),
-        })
+        }))
     }
 }
 

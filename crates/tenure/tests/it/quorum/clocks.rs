@@ -46,7 +46,8 @@ fn t09_a_clock_that_leaps_on_one_of_five_costs_nothing() {
         let guard = holder(&nodes, &key);
         nodes.0[round % 5].clock().step_ms(LEAP_MS);
         for client in [knowing, nodes.client()] {
-            assert!(client.lock(&key).ttl(HELD).try_acquire().unwrap().is_none());
+            let lock = client.lock(&key).ttl(HELD).node_limit(LIMIT);
+            assert!(lock.try_acquire().unwrap().is_none());
         }
         assert_eq!(guard.ensure_held(), Ok(()));
         guard.release().unwrap();
@@ -67,7 +68,7 @@ fn after_a_leap(knew_it: bool) -> Result<bool, (String, NodeErrorKind)> {
     }
     let guard = few.lock(&key).ttl(HELD).acquire_within(LIMIT).unwrap();
     nodes.0[1].clock().step_ms(LEAP_MS);
-    let had = other.lock(&key).ttl(HELD).try_acquire();
+    let had = other.lock(&key).ttl(HELD).node_limit(LIMIT).try_acquire();
     assert_eq!(guard.ensure_held(), Ok(()));
     match had {
         Ok(had) => Ok(had.is_some()),

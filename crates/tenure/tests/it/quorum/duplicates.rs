@@ -22,7 +22,7 @@ fn two_addresses_of_one_server_are_never_two_votes() {
         let (server, [port, socket]) = twice(ServerKind::ALL[round % 3], &dir);
         for _ in 0..5 {
             let urls = [&*port, &*socket, "redis://127.0.0.1:1"].join(",");
-            let lock = Client::connect(&urls).unwrap().lock(&key);
+            let lock = Client::connect(&urls).unwrap().lock(&key).node_limit(LIMIT);
             let failed = lock.try_acquire();
             let Err(AcquireError::NoQuorum(none)) = failed else { panic!("{failed:?}") };
             assert!(none.granted <= 1 && none.needed == 2, "{none:?}");
@@ -62,13 +62,31 @@ fn the_servers_that_there_are_decide_without_the_second_address() {
     eventually(LIMIT, "nothing is left", || !servers::exists(&server, &key));
 }
 
+/// A release over it, say, would take the key from under the address that counts.
+#[test]
+fn a_second_address_is_asked_for_nothing_once_it_is_known() {
+    let (dir, key) = (TempDir::new(), unique_key("once"));
+    let (server, [port, socket]) = twice(ServerKind::Valkey91, &dir);
+    let other = Nodes::start(1);
+    let client = Client::connect(&[port, other.urls(), socket].join(",")).unwrap();
+    let lock = client.lock(&key);
+    let troubles = || lock.nodes().unwrap().iter().filter(|one| one.trouble.is_some()).count();
+    assert_eq!(troubles(), 1);
+    let mut monitor = server.monitor();
+    lock.acquire_within(LIMIT).unwrap().release().unwrap();
+    assert_eq!(troubles(), 1, "whose clock was asked behind all else");
+    let lines = monitor.so_far();
+    let asked = lines.iter().filter(|line| line.contains("\"EVAL") && line.contains(&key));
+    assert_eq!(asked.count(), 2, "an acquisition and a release: {lines:?}");
+}
+
 /// A replica repeats what its primary says, and is no server of its own.
 #[test]
 fn a_replica_has_no_vote_and_is_named() {
     let (nodes, key) = (Nodes::start(3), unique_key("role"));
     let port = nodes.0[0].port().unwrap().to_string();
     assert!(nodes.0[2].cmd(&["REPLICAOF", "127.0.0.1", &port]).is_ok());
-    let lock = nodes.client().lock(&key);
+    let lock = nodes.client().lock(&key).node_limit(LIMIT);
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
     nodes.0[1].kill();
     let failed = lock.try_acquire();

@@ -27,7 +27,10 @@ pub(super) fn hold_and_tell() {
     let lock = client.lock(program::setting("KEY")).ttl(TTL);
     let guard = lock.acquire_within(LIMIT);
     program::say(if guard.is_ok() { "held" } else { "not held" });
-    program::heed();
+    while program::heed() == "look" {
+        lock.nodes().unwrap();
+        program::say("looked");
+    }
 }
 
 fn start(urls: &str) -> Program {
@@ -64,6 +67,9 @@ fn a_server_that_is_young_or_restarts_is_told() {
     assert_eq!(told, ["held".to_owned(), format!("tenure.node.young {}", name(&nodes.0[1]))]);
     nodes.0[1].restart_empty();
     hears(&mut program, "restarted", &nodes.0[1]);
+    // It is doubted still, which is no news.
+    program.tell("look");
+    assert_eq!(program.hear(), "looked");
     nodes.0[1].restart_empty();
     hears(&mut program, "restarted", &nodes.0[1]);
 }
