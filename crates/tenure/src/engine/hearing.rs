@@ -42,3 +42,49 @@ impl Drop for Hearing {
         self.state.nodes.iter().for_each(|(_, node)| node.hear_no_more(&self.hearer));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{Arc, atomic::AtomicBool},
+        time::Duration,
+    };
+
+    use tenure_core::{Op, Wait};
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::{address::Address, engine::Life, task};
+
+    /// Too long for any pause that a hint ends.
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    async fn pause_for_a_day() {
+        let (inbox, _commands) = mpsc::unbounded_channel();
+        let life = Arc::new(Life { alive: AtomicBool::new(true), process: std::process::id() });
+        let state = State::new(&[Address::Memory(None)], inbox.downgrade(), &life).unwrap();
+        let timers = Rc::clone(&state.timers);
+        task::spawn(async move { timers.run().await.unwrap() });
+        let key = LockKey::new("k").unwrap();
+        let node = state.nodes.first();
+        let hearing = Hearing::begin(&state, &key);
+        let token = "0123456789abcdef0123456789abcdef@h".parse().unwrap();
+        let ttl = tenure_core::Ttl::new(LIMIT).unwrap();
+        for op in [Op::Steal { key: key.clone(), token, ttl }, Op::ForceRelease { key }] {
+            node.call(op, LIMIT).await.unwrap();
+        }
+        let mut waiting = Waiting::new(clock::now(), Wait::Forever);
+        let tomorrow = clock::now() + Duration::from_secs(86_400);
+        tokio::select! {
+            () = hearing.pause(&mut waiting, tomorrow) => {}
+            () = state.timers.sleep_until(clock::now() + LIMIT) => panic!("it sleeps on"),
+        }
+    }
+
+    #[test]
+    fn a_hint_ends_a_pause() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, pause_for_a_day());
+    }
+}

@@ -74,6 +74,10 @@ impl Lock {
 
     /// Acquires the lock, waiting as [`Lock::wait`] says.
     ///
+    /// At one node waiters are served in the order in which they came. Several nodes have no queue:
+    /// all who wait are told of a release and try again, each after a random time of a few round
+    /// trips; whoever has a majority first has the lock.
+    ///
     /// # Errors
     ///
     /// [`AcquireError::TimedOut`] when another held the lock for the whole wait, and

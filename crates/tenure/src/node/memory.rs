@@ -144,49 +144,50 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::{pin::pin, task::Poll};
+    use std::{
+        pin::pin,
+        task::{Context, Waker},
+    };
 
     use tenure_core::{FencingToken, HolderLabel, LockKey, Token, Ttl};
 
     use super::*;
 
-    fn run(test: impl Future<Output = ()>) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        tokio::task::LocalSet::new().block_on(&runtime, test);
+    async fn is_told(hearer: &Hearer) -> bool {
+        // The task that delivers gets its turn.
+        tokio::task::yield_now().await;
+        pin!(hearer.told()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
     /// Two clients of one table: what one gives up, the other hears of, as long as it listens.
-    #[test]
-    fn clients_of_one_table_tell_each_other_of_a_release() {
+    async fn tell_each_other() {
         let key = LockKey::new("k").unwrap();
         let token = Token::new(7, &HolderLabel::new("h").unwrap());
-        let take = Op::Steal {
-            key: key.clone(),
-            token: token.clone(),
-            ttl: Ttl::new(Duration::from_secs(600)).unwrap(),
-        };
-        let number = FencingToken::new(1);
+        let (entries, number) = (Vec::new(), FencingToken::new(1));
+        let ttl = Ttl::new(Duration::from_secs(600)).unwrap();
         let hearer = Hearer::new(&key);
-        let release =
-            Op::Release { key, token, entries: Vec::new(), bury: false, open_ms: 0, number };
-        run(async {
-            let open = || MemoryNode::open("memory://hints".into(), Some("hints"));
-            let (holder, waiter) = (open(), open());
-            let give_up = async || {
-                for op in [&take, &release] {
-                    holder.call(op.clone(), Duration::MAX).await.unwrap();
-                }
-            };
-            waiter.hear(&hearer);
-            give_up().await;
-            hearer.told().await;
-            waiter.hear_no_more(&hearer);
-            let listening = lock(&waiter.shared).ears.len();
-            assert_eq!(listening, 2, "each client's own channel");
-            give_up().await;
-            tokio::task::yield_now().await;
-            let told = std::future::poll_fn(|cx| Poll::Ready(pin!(hearer.told()).poll(cx)));
-            assert!(told.await.is_pending());
-        });
+        let take = Op::Steal { key: key.clone(), token: token.clone(), ttl };
+        let release = Op::Release { key, token, entries, bury: false, open_ms: 0, number };
+        let open = || MemoryNode::open("memory://hints".into(), Some("hints"));
+        let (holder, waiter) = (open(), open());
+        for (is_hearing, name) in [(true, "it listens"), (false, "it does so no more")] {
+            if is_hearing {
+                waiter.hear(&hearer);
+            } else {
+                waiter.hear_no_more(&hearer);
+            }
+            for op in [&take, &release] {
+                holder.call(op.clone(), Duration::MAX).await.unwrap();
+            }
+            assert_eq!(is_told(&hearer).await, is_hearing, "{name}");
+            let listens = lock(&holder.shared).ears.contains_key(hearer.channel());
+            assert_eq!(listens, is_hearing, "{name}");
+        }
+    }
+
+    #[test]
+    fn clients_of_one_table_tell_each_other_of_a_release() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, tell_each_other());
     }
 }

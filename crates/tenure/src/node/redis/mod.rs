@@ -333,6 +333,8 @@ async fn run(shared: Rc<Shared>) {
             Err(error) => (error, false),
         };
         shared.unsafe_to_close.set(false);
+        // The next connection begins with all that is wanted then.
+        shared.to_listen.take();
         // Their messages may be lost: they look, which also makes the next connection.
         shared.waiters.all_look();
         event::node_lost(&error, shared.trouble.borrow().is_none());

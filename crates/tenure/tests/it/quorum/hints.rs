@@ -159,7 +159,9 @@ fn whoever_waits_no_more_listens_no_more() {
 fn an_acquisition_that_is_dropped_listens_no_more() {
     let (nodes, key) = (Nodes::start(3), unique_key("dropped"));
     let guard = held(&nodes.client(), &key).acquire().unwrap();
-    let lock = tenure::Client::connect(&nodes.urls()).unwrap().lock(&key);
+    // It outlives the wait, and so do its connections.
+    let client = tenure::Client::connect(&nodes.urls()).unwrap();
+    let lock = client.lock(&key);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let waiter = runtime.spawn(async move { lock.acquire().await });
     listening(&nodes, &key, 1);
@@ -193,6 +195,15 @@ fn where_messages_are_swallowed_waiters_poll() {
     nobody_listens(&nodes);
 }
 
+/// The connections of the library to all nodes, by their numbers.
+fn connections(nodes: &Nodes) -> Vec<String> {
+    let list = |node: &Server| node.cmd(&["CLIENT", "LIST"]).text().unwrap().to_owned();
+    let lists: Vec<_> = nodes.0.iter().map(list).collect();
+    let ours =
+        lists.iter().flat_map(|list| list.lines()).filter(|line| line.contains("name=tenure"));
+    ours.filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect()
+}
+
 #[test]
 fn users_without_channels_poll_and_are_served() {
     let nodes = Nodes::start(3);
@@ -209,8 +220,11 @@ fn users_without_channels_poll_and_are_served() {
                 let lock = held(&Client::connect(&urls).unwrap(), &key);
                 scope.spawn(move || lock.acquire_within(LIMIT * 2).unwrap().release())
             });
-            let before = nodes.scripts();
-            eventually(LIMIT, "they poll", || nodes.scripts() > before + 3 * 3 * 3);
+            let of_all = nodes.0.len() * (1 + waiters.len());
+            eventually(LIMIT, refusal, || connections(&nodes).len() == of_all);
+            let (before, polls) = (connections(&nodes), nodes.scripts());
+            eventually(LIMIT, "they poll", || nodes.scripts() > polls + 3 * 3 * 3);
+            assert_eq!(connections(&nodes), before, "a refusal ended a connection: {refusal}");
             guard.release().unwrap();
             waiters.into_iter().for_each(|waiter| waiter.join().unwrap().unwrap());
         });

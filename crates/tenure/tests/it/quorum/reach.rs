@@ -55,9 +55,16 @@ fn a_node_that_is_tried_again_is_waited_for_no_longer_than_a_moment() {
     proxies.iter().for_each(Proxy::cut);
     let failed = lock.try_acquire();
     assert!(matches!(failed, Err(AcquireError::NoQuorum(_))), "{failed:?}");
-    // That took until the connections were given up, 2 s. They are not waited for again.
-    let took = most_fail_within(&lock);
-    assert!(took < secs(1), "{took:?}");
+    // That took until the connections were given up, 2 s. They are not waited for again, however
+    // often they are tried.
+    let (before, mut longest) = (proxies[0].accepted(), Duration::ZERO);
+    while proxies[0].accepted() < before + 2 {
+        let began = Instant::now();
+        let failed = lock.try_acquire();
+        assert!(matches!(failed, Err(AcquireError::NoQuorum(_))), "{failed:?}");
+        longest = longest.max(began.elapsed());
+    }
+    assert!(longest < secs(1), "{longest:?}");
     proxies.iter().for_each(Proxy::heal);
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
     nodes.becomes_free(&key);
