@@ -68,11 +68,12 @@ impl Nodes {
         self.0.iter().map(Proxy::to).collect()
     }
 
-    /// Has every one of them keep the key for ten minutes more, however little it had left: what is
+    /// Waits until every one of them has the key, and has it keep it for ten minutes more: what is
     /// gone then was deleted.
     pub(crate) fn prolong(&self, key: &str) {
         for node in &self.0 {
-            assert_eq!(node.cmd(&["PEXPIRE", key, "600000"]).int(), 1);
+            let prolonged = || node.cmd(&["PEXPIRE", key, "600000"]).int() == 1;
+            eventually(LIMIT, "it has the key", prolonged);
         }
     }
 

@@ -10,14 +10,13 @@ use super::Nodes;
 use crate::{
     LIMIT,
     faults::pause,
-    ms,
     program::{self, Program},
     secs,
-    servers::{self, behind, several},
+    servers::{behind, several},
 };
 
 /// Short, since answers take longer, and programs are stopped for three times as long.
-const TTL: Duration = ms(500);
+const TTL: Duration = secs(2);
 
 /// Longer than any answer takes here, so that validity alone decides.
 const NODE_LIMIT: Duration = secs(60);
@@ -36,7 +35,6 @@ fn t06_a_grant_that_five_servers_tell_too_late_is_none_and_is_undone() {
         let lock = client.lock(&key).ttl(TTL).node_limit(NODE_LIMIT);
         thread::scope(|scope| {
             let late = scope.spawn(|| lock.try_acquire());
-            eventually(LIMIT, "all have granted it", || held_by_all(&nodes, &key));
             nodes.prolong(&key);
             let late = late.join().unwrap();
             assert!(matches!(late, Err(AcquireError::NoQuorum(_))), "{late:?}");
@@ -45,16 +43,12 @@ fn t06_a_grant_that_five_servers_tell_too_late_is_none_and_is_undone() {
     }
 }
 
-fn held_by_all(nodes: &Nodes, key: &str) -> bool {
-    nodes.0.iter().all(|node| servers::exists(node, key))
-}
-
 /// Two of the five grants have reached the client when it is stopped, and the others are there when
 /// it runs on: by then they are worth nothing.
 #[test]
 fn t07_a_client_that_is_stopped_between_grants_gets_an_error_and_no_lease() {
     let nodes = Nodes::start(5);
-    for _ in 0..scale(2, 50) {
+    for _ in 0..scale(1, 50) {
         let (proxies, key) = (nodes.proxies(), unique_key("stopped"));
         let settings = [("SERVERS", behind(&proxies)), ("KEY", key.clone())];
         let settings: Vec<_> = settings.iter().map(|(name, text)| (*name, &**text)).collect();
@@ -63,11 +57,10 @@ fn t07_a_client_that_is_stopped_between_grants_gets_an_error_and_no_lease() {
         let late = &proxies[2..];
         late.iter().for_each(|proxy| proxy.gate_replies(0, Gated::Held));
         client.tell("acquire");
-        eventually(LIMIT, "all have granted it", || held_by_all(&nodes, &key));
+        nodes.prolong(&key);
         eventually(LIMIT, "three grants are on their way", || late.iter().all(Proxy::gate_was_met));
         client.stop();
         late.iter().for_each(Proxy::heal);
-        nodes.prolong(&key);
         // The pause itself is what is tested: it outlasts the lease.
         thread::sleep(3 * TTL);
         client.signal(Signal::CONT);

@@ -157,12 +157,10 @@ fn p25_a_lock_that_all_granted_after_its_end_is_an_error_and_leaves_no_key() {
     let (nodes, key) = (Nodes::start(3), unique_key("p25"));
     let proxies = nodes.proxies();
     let client = warm(&proxies);
-    let lock = client.lock(&key).ttl(ms(400)).renewal(Renewal::Manual).node_limit(secs(30));
-    proxies.iter().for_each(|proxy| proxy.delay_replies(ms(700)));
+    let lock = client.lock(&key).ttl(secs(1)).renewal(Renewal::Manual).node_limit(secs(30));
+    proxies.iter().for_each(|proxy| proxy.delay_replies(ms(1_500)));
     thread::scope(|scope| {
         let late = scope.spawn(|| lock.try_acquire());
-        let all_granted = || (0..3).all(|index| crate::servers::exists(&nodes.0[index], &key));
-        eventually(LIMIT, "all have granted it", all_granted);
         nodes.prolong(&key);
         let late = late.join().unwrap();
         assert!(matches!(late, Err(AcquireError::NoQuorum(_))), "{late:?}");
