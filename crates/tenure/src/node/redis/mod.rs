@@ -19,11 +19,11 @@ use std::{
 };
 
 use tenure_core::{Backoff, LockKey, Op, Reply};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 pub(crate) use self::fault::of_reply as refusal;
 use self::{connection::Connection, greeting::Past};
-use super::{Brought, Call, Node, Waiter, Watch, Watched, waiter::Waiters, watch::Watches};
+use super::{Brought, Call, Node, Reach, Waiter, Watch, Watched, waiter::Waiters, watch::Watches};
 use crate::{
     address::ServerAddress,
     clock::{self, Timers},
@@ -59,6 +59,9 @@ struct Shared {
     hang_up: Cell<bool>,
     /// Why the last connection could not be opened, while that is so.
     trouble: RefCell<Option<NodeError>>,
+    /// Those who wait for that to be over, and how they hear of it.
+    in_wait: Cell<usize>,
+    reached: Notify,
     /// The connection holds bytes that the socket has not taken, or releases that the server might
     /// throw away if it were closed now.
     unsafe_to_close: Cell<bool>,
@@ -127,6 +130,8 @@ impl RedisNode {
             time_outs: Cell::new(0),
             hang_up: Cell::new(false),
             trouble: RefCell::default(),
+            in_wait: Cell::new(0),
+            reached: Notify::new(),
             unsafe_to_close: Cell::new(false),
             cut_off: Cell::new(true),
             waiters: Waiters::default(),
@@ -193,6 +198,16 @@ impl Node for RedisNode {
         self.shared.trouble.borrow().clone()
     }
 
+    fn within_reach(&self) -> Reach {
+        let shared = Rc::clone(&self.shared);
+        Box::pin(async move {
+            let _waiting = shared.begin_waiting();
+            while shared.trouble.borrow().as_ref().is_some_and(NodeError::is_retryable) {
+                shared.reached.notified().await;
+            }
+        })
+    }
+
     fn watch(&self, watch: &Rc<Watch>) -> Watched {
         if !self.shared.tracks.get() {
             return Watched::Never;
@@ -227,6 +242,22 @@ impl Shared {
         }
     }
 
+    /// Counts one who waits until the node is within reach, for as long as the result lives.
+    fn begin_waiting(&self) -> impl Drop + use<'_> {
+        self.in_wait.set(self.in_wait.get() + 1);
+        self.wake();
+        InWait(self)
+    }
+
+    /// A connection was made, or could not be made for this reason.
+    fn set_trouble(&self, trouble: Option<NodeError>) {
+        let may_end = trouble.as_ref().is_some_and(NodeError::is_retryable);
+        self.trouble.replace(trouble);
+        if !may_end {
+            self.reached.notify_waiters();
+        }
+    }
+
     /// Takes a round trip into account: an eighth of each, as TCP does (RFC 6298).
     fn measure(&self, sample: Duration) {
         let smoothed = self.round_trip.get();
@@ -252,12 +283,12 @@ impl Shared {
         self.error(NodeErrorKind::TimedOut).maybe_applied()
     }
 
-    /// Waits for an op that somebody wants.
+    /// Waits for an op that somebody wants, or for somebody who only wants to have one.
     async fn work(&self) {
         std::future::poll_fn(|cx| {
             let mut queue = self.queue.borrow_mut();
             queue.retain(|request| !request.is_pointless());
-            if queue.is_empty() {
+            if queue.is_empty() && self.in_wait.get() == 0 {
                 self.task.replace(Some(cx.waker().clone()));
                 Poll::Pending
             } else {
@@ -271,6 +302,15 @@ impl Shared {
         for request in self.queue.take() {
             request.answer(Err(error.clone()));
         }
+    }
+}
+
+/// See [`Shared::begin_waiting`].
+struct InWait<'a>(&'a Shared);
+
+impl Drop for InWait<'_> {
+    fn drop(&mut self) {
+        self.0.in_wait.set(self.0.in_wait.get() - 1);
     }
 }
 
@@ -295,7 +335,7 @@ async fn run(shared: Rc<Shared>) {
             backoff.reset();
         } else {
             shared.fail_queue(&error);
-            shared.trouble.replace(Some(error));
+            shared.set_trouble(Some(error));
         }
         let pause = backoff.next_delay(random::jitter());
         shared.timers.sleep_until(clock::now() + pause).await;

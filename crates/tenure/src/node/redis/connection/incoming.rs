@@ -23,7 +23,7 @@ impl Connection {
         if !self.greeting.is_over() {
             self.greeting.handle(incoming, past, &mut self.out)?;
             if self.greeting.is_over() {
-                self.shared.trouble.take();
+                self.shared.set_trouble(None);
                 self.shared.cut_off.set(self.greeting.has_cut_off());
             }
             return Ok(());
