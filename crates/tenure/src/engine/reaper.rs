@@ -225,6 +225,13 @@ impl State {
                     let _struggling = self.reaper.struggle();
                     let pause = backoff.next_delay(random::jitter());
                     self.timers.sleep_until(clock::now() + pause).await;
+                    // Many may be kept from a node that is down: they wait for it, and do not all
+                    // ask it again and again.
+                    tokio::select! {
+                        biased;
+                        () = self.nodes.get(unwanted.node).within_reach() => {}
+                        () = self.timers.sleep_until(unwanted.until) => {}
+                    }
                 }
                 Ok(_) | Err(_) => return result,
             }

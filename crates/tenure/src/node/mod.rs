@@ -14,7 +14,14 @@ pub(crate) use run::Run;
 pub(crate) use waiter::{Brought, News, Standing, Waiter};
 pub(crate) use watch::{Watch, Watched};
 
-use std::{fmt, future::Future, pin::Pin, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::{Future, ready},
+    pin::Pin,
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 
 use tenure_core::{Op, Reply};
 
@@ -26,6 +33,9 @@ use crate::{address::Address, clock::Timers, error::NodeError};
 
 /// A node's answer to come.
 pub(crate) type Call = Pin<Box<dyn Future<Output = Result<Reply, NodeError>>>>;
+
+/// The moment when a node can be asked.
+pub(crate) type Reach = Pin<Box<dyn Future<Output = ()>>>;
 
 /// One node, on the engine's thread.
 pub(crate) trait Node: fmt::Debug {
@@ -74,6 +84,13 @@ pub(crate) trait Node: fmt::Debug {
     /// Whether the last attempt to connect failed, and the next one is not due yet.
     fn is_out_of_reach(&self) -> bool {
         false
+    }
+
+    /// Resolves when there is a point in asking: at once, unless the last connection could not be
+    /// made, and the next one may be. While somebody waits for that, the node goes on trying, so
+    /// that nobody has to ask in vain.
+    fn within_reach(&self) -> Reach {
+        Box::pin(ready(()))
     }
 
     /// Has the watch told of changes that others make to its key, as soon as they are known, where

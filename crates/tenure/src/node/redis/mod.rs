@@ -5,6 +5,7 @@ mod ear;
 mod fault;
 mod greeting;
 mod in_flight;
+mod request;
 mod resp;
 mod stream;
 mod subscriptions;
@@ -19,13 +20,13 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Backoff, Channel, LockKey, Op, Reply};
-use tokio::sync::oneshot;
+use tenure_core::{Backoff, Channel, LockKey, Op};
+use tokio::sync::{Notify, oneshot};
 
 pub(crate) use self::fault::of_reply as refusal;
-use self::{connection::Connection, greeting::Past};
+use self::{connection::Connection, greeting::Past, request::Request};
 use super::{
-    Brought, Call, Hearer, Node, Run, Waiter, Watch, Watched, run::Told, waiter::Waiters,
+    Brought, Call, Hearer, Node, Reach, Run, Waiter, Watch, Watched, run::Told, waiter::Waiters,
     watch::Watches,
 };
 use crate::{
@@ -63,6 +64,9 @@ struct Shared {
     hang_up: Cell<bool>,
     /// Why the last connection could not be opened, while that is so.
     trouble: RefCell<Option<NodeError>>,
+    /// Those who wait for that to be over, and how they hear of it.
+    in_wait: Cell<usize>,
+    reached: Notify,
     /// The connection holds bytes that the socket has not taken, or releases that the server might
     /// throw away if it were closed now.
     unsafe_to_close: Cell<bool>,
@@ -97,29 +101,6 @@ enum Hearing {
     Refused,
 }
 
-/// One op on its way.
-#[derive(Debug)]
-struct Request {
-    op: Op,
-    number: u64,
-    /// Who waits for it, beside the caller: it gets its place when the connection is known.
-    waiter: Option<(Rc<Waiter>, Brought)>,
-    answer: oneshot::Sender<Result<Reply, NodeError>>,
-    sent: Rc<Cell<bool>>,
-}
-
-impl Request {
-    /// Whether nobody waits for it and nothing is lost when it is never sent.
-    fn is_pointless(&self) -> bool {
-        self.answer.is_closed() && !matches!(self.op, Op::Release { .. })
-    }
-
-    fn answer(self, result: Result<Reply, NodeError>) {
-        // A caller that has stopped waiting is no error.
-        _ = self.answer.send(result);
-    }
-}
-
 impl RedisNode {
     pub(super) fn open(
         address: &Arc<ServerAddress>,
@@ -137,6 +118,8 @@ impl RedisNode {
             time_outs: Cell::new(0),
             hang_up: Cell::new(false),
             trouble: RefCell::default(),
+            in_wait: Cell::new(0),
+            reached: Notify::new(),
             unsafe_to_close: Cell::new(false),
             cut_off: Cell::new(true),
             run: RefCell::default(),
@@ -226,6 +209,16 @@ impl Node for RedisNode {
         }
     }
 
+    fn within_reach(&self) -> Reach {
+        let shared = Rc::clone(&self.shared);
+        Box::pin(async move {
+            let _waiting = shared.begin_waiting();
+            while shared.trouble.borrow().as_ref().is_some_and(NodeError::is_retryable) {
+                shared.reached.notified().await;
+            }
+        })
+    }
+
     fn watch(&self, watch: &Rc<Watch>) -> Watched {
         if !self.shared.tracks.get() {
             return Watched::Never;
@@ -266,6 +259,22 @@ impl Shared {
         self.wake();
     }
 
+    /// Counts one who waits until the node is within reach, for as long as the result lives.
+    fn begin_waiting(&self) -> impl Drop + use<'_> {
+        self.in_wait.set(self.in_wait.get() + 1);
+        self.wake();
+        InWait(self)
+    }
+
+    /// A connection was made, or could not be made for this reason.
+    fn set_trouble(&self, trouble: Option<NodeError>) {
+        let may_end = trouble.as_ref().is_some_and(NodeError::is_retryable);
+        self.trouble.replace(trouble);
+        if !may_end {
+            self.reached.notify_waiters();
+        }
+    }
+
     /// Takes a round trip into account: an eighth of each, as TCP does (RFC 6298).
     fn measure(&self, sample: Duration) {
         let smoothed = self.round_trip.get();
@@ -298,12 +307,12 @@ impl Shared {
         self.error(NodeErrorKind::TimedOut).maybe_applied()
     }
 
-    /// Waits for an op that somebody wants.
+    /// Waits for an op that somebody wants, or for somebody who only wants to have one.
     async fn work(&self) {
         std::future::poll_fn(|cx| {
             let mut queue = self.queue.borrow_mut();
             queue.retain(|request| !request.is_pointless());
-            if queue.is_empty() {
+            if queue.is_empty() && self.in_wait.get() == 0 {
                 self.task.replace(Some(cx.waker().clone()));
                 Poll::Pending
             } else {
@@ -317,6 +326,15 @@ impl Shared {
         for request in self.queue.take() {
             request.answer(Err(error.clone()));
         }
+    }
+}
+
+/// See [`Shared::begin_waiting`].
+struct InWait<'a>(&'a Shared);
+
+impl Drop for InWait<'_> {
+    fn drop(&mut self) {
+        self.0.in_wait.set(self.0.in_wait.get() - 1);
     }
 }
 
@@ -343,7 +361,7 @@ async fn run(shared: Rc<Shared>) {
             backoff.reset();
         } else {
             shared.fail_queue(&error);
-            shared.trouble.replace(Some(error));
+            shared.set_trouble(Some(error));
         }
         let pause = backoff.next_delay(random::jitter());
         shared.is_pausing.set(!greeted);

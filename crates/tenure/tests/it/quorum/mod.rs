@@ -1,5 +1,6 @@
 //! Several servers that vote, and some of them in trouble.
 
+mod back;
 mod clocks;
 mod contention;
 mod duplicates;

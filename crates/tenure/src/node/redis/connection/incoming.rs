@@ -24,7 +24,7 @@ impl Connection {
         if !self.greeting.is_over() {
             self.greeting.handle(incoming, past, &mut self.out)?;
             if self.greeting.is_over() {
-                self.shared.trouble.take();
+                self.shared.set_trouble(None);
                 self.shared.meet(self.greeting.told());
                 self.shared.cut_off.set(self.greeting.has_cut_off());
             }

@@ -1,0 +1,34 @@
+//! One op on its way to a server.
+
+use std::{cell::Cell, rc::Rc};
+
+use tenure_core::{Op, Reply};
+use tokio::sync::oneshot;
+
+use crate::{
+    error::NodeError,
+    node::{Brought, Waiter},
+};
+
+/// One op on its way.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) op: Op,
+    pub(super) number: u64,
+    /// Who waits for it, beside the caller: it gets its place when the connection is known.
+    pub(super) waiter: Option<(Rc<Waiter>, Brought)>,
+    pub(super) answer: oneshot::Sender<Result<Reply, NodeError>>,
+    pub(super) sent: Rc<Cell<bool>>,
+}
+
+impl Request {
+    /// Whether nobody waits for it and nothing is lost when it is never sent.
+    pub(super) fn is_pointless(&self) -> bool {
+        self.answer.is_closed() && !matches!(self.op, Op::Release { .. })
+    }
+
+    pub(super) fn answer(self, result: Result<Reply, NodeError>) {
+        // A caller that has stopped waiting is no error.
+        _ = self.answer.send(result);
+    }
+}

@@ -1,0 +1,37 @@
+//! A server that was down while a lock was given back.
+
+use std::thread;
+
+use tenure_testkit::{Server, ServerKind, eventually, unique_key};
+
+use super::Nodes;
+use crate::{LIMIT, secs, servers};
+
+/// Its key outlives the server, and nobody asks it for anything any more.
+#[test]
+fn what_a_server_missed_is_made_up_for_when_it_is_back() {
+    let kinds = ServerKind::ALL.into_iter();
+    let nodes = kinds.map(|kind| Server::builder(kind).tcp().durable().start());
+    let (nodes, key) = (Nodes(nodes.collect()), unique_key("missed"));
+    let client = nodes.client();
+    let guards: Vec<_> = (0..50)
+        .map(|index| client.lock(format!("{key}-{index}")).ttl(secs(600)).acquire().unwrap())
+        .collect();
+    let down = &nodes.0[1];
+    eventually(LIMIT, "all three have all keys", || {
+        let has = |guard: &tenure::blocking::LockGuard| {
+            let (key, token) = (guard.key().to_string(), guard.token().as_str().as_bytes());
+            nodes.having(&key, token) == 3
+        };
+        guards.iter().all(has)
+    });
+    down.kill();
+    guards.into_iter().for_each(|guard| guard.release().unwrap());
+    // So long that all who had something to ask have asked in vain.
+    thread::sleep(secs(2));
+    down.start_again();
+    for index in 0..50 {
+        let key = format!("{key}-{index}");
+        eventually(LIMIT, "it is released", || !servers::exists(down, &key));
+    }
+}
