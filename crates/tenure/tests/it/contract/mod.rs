@@ -9,6 +9,7 @@ mod handover;
 mod keys;
 mod labels;
 mod loss;
+mod nodes;
 mod numbers;
 pub(crate) mod place;
 mod release;
@@ -74,6 +75,8 @@ macro_rules! contract {
                     all_who_wait_for_the_loss_are_told_the_same,
                     the_work_s_handle_ends_with_the_release,
                     a_closed_client_holds_nothing_and_answers_so;
+                nodes:
+                    every_node_that_is_well_votes;
                 numbers:
                     each_grant_has_a_larger_number,
                     an_extension_and_a_resumption_keep_the_number;

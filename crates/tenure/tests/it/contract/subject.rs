@@ -7,7 +7,8 @@ use std::time::Duration;
 use smol::block_on;
 use tenure::{
     AcquireError, CloseError, ExtendError, FencingToken, Holder, InspectError, Inspection, Lease,
-    LossReason, ReleaseError, Renewal, RevalidateError, RunError, Token, Wait, blocking,
+    LossReason, NodeReport, ReleaseError, Renewal, RevalidateError, RunError, Token, Wait,
+    blocking,
 };
 
 /// How the library is called.
@@ -98,6 +99,7 @@ operations! {
     steal() -> Result<Guard, AcquireError>, one;
     force_release() -> Result<Option<Holder>, InspectError>, none;
     inspect() -> Result<Inspection, InspectError>, none;
+    nodes() -> Result<Vec<NodeReport>, InspectError>, none;
 }
 
 fn one<G>(guard: G, wrap: impl FnOnce(G) -> Guard) -> Guard {
