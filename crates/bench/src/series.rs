@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::{
     Trouble,
     figures::{median, quantile},
-    process::{Other, answer_orders},
+    process::{Other, answer_orders, processor_time},
 };
 
 /// What the process of one side came to in each round.
@@ -22,6 +22,8 @@ struct Round {
     p50: f64,
     p99: f64,
     most: f64,
+    /// Processor time of a cycle, in the kernel, too.
+    used: f64,
 }
 
 impl Series {
@@ -33,11 +35,14 @@ impl Series {
     }
 
     fn go(&mut self, cycles: u32) -> Result<(), Trouble> {
+        let before = processor_time(self.process.pid())?;
         let answer = self.process.ask(&cycles.to_string())?;
+        let used = processor_time(self.process.pid())? - before;
+        let used = used.as_secs_f64() * 1e6 / f64::from(cycles);
         let [p50, p99, most] = *answer.as_slice() else {
             return Err("three numbers expected".into());
         };
-        self.rounds.push(Round { p50, p99, most });
+        self.rounds.push(Round { p50, p99, most, used });
         Ok(())
     }
 
@@ -52,6 +57,12 @@ impl Series {
 
     pub(crate) fn p99(&self) -> f64 {
         median(self.rounds.iter().map(|round| round.p99))
+    }
+
+    /// The processor time of a cycle. Rounds are short for the system's clock of it, so the mean.
+    #[expect(clippy::cast_precision_loss, reason = "some tens of rounds")]
+    pub(crate) fn used(&self) -> f64 {
+        self.rounds.iter().map(|round| round.used).sum::<f64>() / self.rounds.len() as f64
     }
 
     /// The longest cycle of all rounds.

@@ -45,6 +45,9 @@ pub(crate) fn voter(options: &mut Options) -> Result<(), Trouble> {
         Side::Tenure => {
             let client = tenure::blocking::Client::connect(&nodes::address(&urls))?;
             let lock = client.lock(&key).ttl(fanout::TTL);
+            // Where nobody has answered yet, a wait without an end takes a busy machine for an
+            // outage.
+            lock.acquire_within(fanout::TTL)?.release()?;
             serve(move || Ok(lock.acquire()?.release()?))
         }
     }

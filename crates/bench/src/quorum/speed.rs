@@ -25,9 +25,10 @@ pub(super) fn measure(
     let [plain, fanout, control, tenure] = sides.as_slice() else {
         return Err("four sides".into());
     };
-    println!("{:<10}{:>10}{:>10}", "side", "p50_us", "p99_us");
+    println!("{:<10}{:>10}{:>10}{:>10}", "side", "p50_us", "p99_us", "cpu_us");
     for side in &sides {
-        println!("{:<10}{:>10.1}{:>10.1}", side.name, side.p50(), side.p99());
+        let (p50, p99, used) = (side.p50(), side.p99(), side.used());
+        println!("{:<10}{p50:>10.1}{p99:>10.1}{used:>10.1}", side.name);
     }
     println!("ratio {:.2} of tenure to plain, which has no number", tenure.ratio(plain));
     let of = format!("of tenure to the fan-out, {:.1} us more", tenure.difference(fanout));
