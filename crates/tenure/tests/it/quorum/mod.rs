@@ -1,6 +1,7 @@
 //! Several servers that vote, and some of them in trouble.
 
 mod back;
+mod chaos;
 mod clocks;
 mod contention;
 mod duplicates;
@@ -26,7 +27,8 @@ use tenure_testkit::{Builder, Proxy, Server, ServerKind, eventually};
 use crate::{LIMIT, queue::foreign::scripts, servers};
 
 /// What the tests here start, by name.
-pub(crate) const PROGRAMS: [(&str, fn()); 3] = [
+pub(crate) const PROGRAMS: [(&str, fn()); 4] = [
+    ("come and go among nodes", chaos::come_and_go),
     ("acquire when told", pauses::acquirer),
     ("hold and prove", revalidating::holder),
     ("hold and tell", told::hold_and_tell),
