@@ -46,12 +46,14 @@ pub(crate) fn outlives_a_busy_machine(nodes: &[Server], ttls: usize) {
         over.store(true, Ordering::Relaxed);
     });
     assert_eq!(guard.ensure_held(), Ok(()));
-    // And one that was not answered in time, and was repeated.
-    let most = held.as_millis() * 11 / 10 * 3 / TTL.as_millis() + 2;
+    // And one that was not answered in time, and was repeated. Several servers are asked for their
+    // clocks along with each.
+    let scripts = if nodes.len() > 1 { 2 } else { 1 };
+    let most = scripts * (held.as_millis() * 11 / 10 * 3 / TTL.as_millis() + 2);
     for node in nodes {
-        let renewals = scripts_run(node);
-        assert!(u128::from(renewals) <= most, "{renewals} renewals, and {most} would be enough");
-        assert!(renewals > 0, "none was counted");
+        let ran = scripts_run(node);
+        assert!(u128::from(ran) <= most, "{ran} scripts, and {most} would be enough");
+        assert!(ran > 0, "none was counted");
     }
     guard.release().unwrap();
 }
