@@ -7,6 +7,7 @@
 //! - [`queue`]: those who wait.
 //! - [`quorum`]: several servers that vote.
 //! - `store`: the embedded store's own: other processes, its file and its disk.
+//! - [`chaos`]: what its tests share, who let everything go wrong at once.
 //! - [`program`]: what tests start, stop and kill.
 //! - [`api`]: what the types promise.
 
@@ -19,6 +20,7 @@
 
 mod api;
 mod cases;
+mod chaos;
 mod contract;
 mod fake;
 mod faults;

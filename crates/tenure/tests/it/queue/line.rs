@@ -130,7 +130,7 @@ pub(crate) fn stand_in_line() {
 }
 
 /// Adds a line to a file that several processes write.
-pub(super) fn note(log: &Path, line: &str) {
+fn note(log: &Path, line: &str) {
     let mut file = OpenOptions::new().create(true).append(true).open(log).unwrap();
     file.write_all(format!("{line}\n").as_bytes()).unwrap();
 }

@@ -1,5 +1,6 @@
 //! Several servers that vote, and some of them in trouble.
 
+mod chaos;
 mod contention;
 mod holding;
 mod outage;
@@ -8,6 +9,9 @@ use tenure::blocking::Client;
 use tenure_testkit::{Server, ServerKind, eventually};
 
 use crate::{LIMIT, servers};
+
+/// What the tests here start, by name.
+pub(crate) const PROGRAMS: [(&str, fn()); 1] = [("come and go among nodes", chaos::come_and_go)];
 
 /// Servers that a test may hurt.
 struct Nodes(Vec<Server>);
