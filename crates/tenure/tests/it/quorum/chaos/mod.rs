@@ -63,7 +63,7 @@ fn in_chaos_at_two_of_five_nodes_nobody_overlaps_and_nobody_is_lost() {
     history.agrees();
     // The rest is for a machine that is too busy to tell at once.
     history.nobody_came_too_late(LEAST_VALIDITY / 2);
-    assert!(holds > 50, "too few holds to tell");
+    assert!(holds > 20, "too few holds to tell");
 
     // The keys of those who were killed have ended by then.
     thread::sleep(TTL * 2);
