@@ -74,11 +74,17 @@ impl State {
     fn watch_clocks(self: &Rc<Self>, leases: Vec<LeaseId>) {
         let leases = Rc::new(leases);
         for (node, _) in self.nodes.iter().filter(|_| !leases.is_empty()) {
-            let clock = self.nodes.call(node, Op::Clock, command_limit(Duration::MAX));
+            let limit = command_limit(Duration::MAX);
+            let told = self.nodes.call(node, Op::Clock, limit * 2);
             let (state, leases) = (Rc::clone(self), Rc::clone(&leases));
             task::spawn(async move {
-                // What it says is taken on the way, and what there is to tell is told to the log.
-                _ = clock.await;
+                // Given up before its time limit: that the node hangs is for the renewal to find.
+                let end = clock::now() + limit;
+                tokio::select! {
+                    _ = told => {}
+                    () = state.timers.sleep_until(end) => return,
+                }
+                // What it says was taken on the way, and what there is to tell is told to the log.
                 for longest_ttl in leases.iter().filter_map(|id| state.leases.longest_ttl(*id)) {
                     _ = state.nodes.judge(node, longest_ttl);
                 }
