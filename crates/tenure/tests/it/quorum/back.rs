@@ -15,7 +15,9 @@ fn what_a_server_missed_is_made_up_for_when_it_is_back() {
     let (nodes, key) = (Nodes(nodes.collect()), unique_key("missed"));
     let client = nodes.client();
     let guards: Vec<_> = (0..50)
-        .map(|index| client.lock(format!("{key}-{index}")).ttl(secs(600)).acquire().unwrap())
+        .map(|index| {
+            client.lock(format!("{key}-{index}")).ttl(secs(600)).acquire_within(LIMIT).unwrap()
+        })
         .collect();
     let down = &nodes.0[1];
     eventually(LIMIT, "all three have all keys", || {

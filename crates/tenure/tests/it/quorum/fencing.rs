@@ -157,7 +157,7 @@ fn one_round_trip_is_enough(five: &Five, key: &str) {
     five.nodes.becomes_free(key);
     let monitors: Vec<_> = five.nodes.0.iter().map(Server::monitor).collect();
     for _ in 0..times {
-        lock.acquire().unwrap().release().unwrap();
+        lock.acquire_within(LIMIT).unwrap().release().unwrap();
     }
     five.nodes.becomes_free(key);
     let lines = monitors.into_iter().flat_map(tenure_testkit::Monitor::stop);
