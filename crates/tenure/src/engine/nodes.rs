@@ -15,7 +15,7 @@ use crate::{
 /// One node or several that vote, in the order of their addresses.
 ///
 /// One node is a special case in one thing: it alone has a queue. Several would each have an order
-/// of their own, so their waiters poll.
+/// of their own, so their waiters are told of each release, and poll.
 #[derive(Debug)]
 pub(super) struct Nodes {
     first: Rc<dyn Node>,
