@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use tenure_testkit::{Server, ServerKind, Value};
+use tenure_testkit::{Proxy, Server, ServerKind, Value};
 
 /// The server of a kind that all tests of this binary share: each test has a key of its own there.
 ///
@@ -12,21 +12,34 @@ pub(crate) fn shared(kind: ServerKind) -> &'static Server {
     SERVERS[kind as usize].get_or_init(|| Server::start(kind))
 }
 
-/// The addresses of so many nodes, six at most: servers of all kinds in turn, that tests share.
+/// The addresses of so many nodes, six at most, that tests share.
 pub(crate) fn mixed(nodes: usize) -> String {
+    quorum(several(nodes))
+}
+
+/// So many, six at most, that tests share: servers of all kinds in turn.
+pub(crate) fn several(nodes: usize) -> Vec<&'static Server> {
     static OTHERS: [OnceLock<Server>; 3] = [const { OnceLock::new() }; 3];
     let kinds = ServerKind::ALL;
     let server = |index: usize| match index.checked_sub(kinds.len()) {
         None => shared(kinds[index]),
         Some(index) => OTHERS[index].get_or_init(|| Server::start(kinds[index])),
     };
-    quorum((0..nodes).map(server))
+    (0..nodes).map(server).collect()
 }
 
 /// The address of a quorum of these. They are young, and yet have forgotten nothing.
 pub(crate) fn quorum<'a>(servers: impl IntoIterator<Item = &'a Server>) -> String {
-    let urls = servers.into_iter().map(|server| format!("{}?durable=yes", server.url()));
-    urls.collect::<Vec<_>>().join(",")
+    durable(servers.into_iter().map(Server::url))
+}
+
+/// The address of a quorum of those behind these.
+pub(crate) fn behind<'a>(proxies: impl IntoIterator<Item = &'a Proxy>) -> String {
+    durable(proxies.into_iter().map(Proxy::url))
+}
+
+fn durable(urls: impl Iterator<Item = String>) -> String {
+    urls.map(|url| url + "?durable=yes").collect::<Vec<_>>().join(",")
 }
 
 /// The one that tests use whose matter does not depend on the kind.

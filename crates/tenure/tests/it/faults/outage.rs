@@ -3,9 +3,10 @@
 use std::{thread, time::Instant};
 
 use tenure::{LossReason, Renewal};
-use tenure_testkit::{Proxy, unique_key};
+use tenure_testkit::{Proxy, Server, unique_key};
 
-use super::{connect, eventually_free, hold, ms, shared, ttl_left};
+use super::{LIMIT, connect, eventually_free, hold, ms, shared, ttl_left};
+use crate::servers;
 
 /// The margin of `lost()` is 200 ms then: what a busy machine may be late.
 const TTL: std::time::Duration = std::time::Duration::from_secs(10);
@@ -17,30 +18,35 @@ const TTL: std::time::Duration = std::time::Duration::from_secs(10);
 /// - connections are refused: the errors come at once, and change nothing.
 #[test]
 fn t21_in_an_outage_the_loss_is_told_before_the_key_can_end() {
+    told_in_every_outage(&[shared()]);
+}
+
+pub(crate) fn told_in_every_outage(nodes: &[&Server]) {
     let refuse = |proxy: &Proxy| {
         proxy.refuse();
         proxy.cut();
     };
     thread::scope(|scope| {
-        scope.spawn(|| told_in_time("black hole", Proxy::black_hole));
-        scope.spawn(|| told_in_time("no replies", Proxy::drop_replies));
-        scope.spawn(|| told_in_time("refused", refuse));
+        scope.spawn(|| told_in_time(nodes, "black hole", Proxy::black_hole));
+        scope.spawn(|| told_in_time(nodes, "no replies", Proxy::drop_replies));
+        scope.spawn(|| told_in_time(nodes, "refused", refuse));
     });
 }
 
-fn told_in_time(name: &str, outage: impl FnOnce(&Proxy)) {
-    let proxy = Proxy::to(shared());
+fn told_in_time(nodes: &[&Server], name: &str, outage: impl Fn(&Proxy)) {
+    let proxies: Vec<_> = nodes.iter().map(|node| Proxy::to(node)).collect();
     let key = unique_key("outage");
-    let client = connect(&proxy.url());
-    let guard = client.lock(&key).ttl(TTL).acquire().unwrap();
+    let client = connect(&servers::behind(&proxies));
+    let guard = client.lock(&key).ttl(TTL).acquire_within(LIMIT).unwrap();
     // Not at a renewal's time: its answer would still be on the way.
     hold(ms(100));
-    outage(&proxy);
+    proxies.iter().for_each(outage);
     let deadline = Instant::now() + guard.valid_for().expect("just acquired");
     let (told, reason, left) = thread::scope(|scope| {
         let waiter = scope.spawn(|| {
             let reason = guard.lost();
-            (Instant::now(), reason, ttl_left(shared(), &key))
+            let left = nodes.iter().map(|node| ttl_left(node, &key));
+            (Instant::now(), reason, left.min().expect("a node"))
         });
         // Whoever asks never hears that it is held after the deadline, whatever timers do.
         while !waiter.is_finished() {
@@ -55,11 +61,11 @@ fn told_in_time(name: &str, outage: impl FnOnce(&Proxy)) {
     assert!(told <= deadline, "{name}: told {:?} after the deadline", told - deadline);
     assert!(left > 0, "{name}: told when the key had ended");
     assert_eq!(guard.valid_for(), None);
-    proxy.heal();
+    proxies.iter().for_each(Proxy::heal);
     // What was lost stays lost, whatever the server says later.
     assert_eq!(guard.ensure_held(), Err(LossReason::Expired));
     drop(guard);
-    eventually_free(shared(), &key);
+    nodes.iter().for_each(|node| eventually_free(node, &key));
 }
 
 /// However long an answer takes, the holder never believes longer than the server does.

@@ -8,6 +8,7 @@ use tenure_testkit::{Proxy, Server, scale, unique_key};
 use super::{
     LIMIT, TTL, connect, eventually_free, hold, is_free, ms, private, shared, value, when_lost,
 };
+use crate::servers;
 
 /// Ends by itself soon: nobody renews it.
 fn short(client: &blocking::Client, key: &str) -> blocking::Lock {
@@ -82,33 +83,42 @@ fn t12_a_second_release_is_not_held() {
 /// released by nobody, and not made anew.
 #[test]
 fn t22_a_key_that_another_removed_is_lost_and_stays_away() {
+    whatever_removes_it_is_a_loss(|| vec![private().start()]);
+}
+
+/// From a majority of these nodes.
+pub(crate) fn whatever_removes_it_is_a_loss(start: impl Fn() -> Vec<Server> + Sync) {
     let delete = |server: &Server, key: &str| drop(server.cmd(&["DEL", key]));
     let flush = |server: &Server, _: &str| drop(server.cmd(&["FLUSHALL"]));
     let force = |server: &Server, key: &str| {
         assert!(connect(&server.url()).lock(key).force_release().unwrap().is_some());
     };
     thread::scope(|scope| {
-        scope.spawn(|| is_lost_and_stays_away(delete));
-        scope.spawn(|| is_lost_and_stays_away(flush));
-        scope.spawn(|| is_lost_and_stays_away(force));
+        scope.spawn(|| is_lost_and_stays_away(&start(), delete));
+        scope.spawn(|| is_lost_and_stays_away(&start(), flush));
+        scope.spawn(|| is_lost_and_stays_away(&start(), force));
     });
 }
 
-fn is_lost_and_stays_away(remove: impl FnOnce(&Server, &str)) {
-    let server = private().start();
-    let key = unique_key("removed");
-    let guard = connect(&server.url()).lock(&key).ttl(TTL).acquire().unwrap();
-    remove(&server, &key);
+fn is_lost_and_stays_away(nodes: &[Server], remove: impl Fn(&Server, &str)) {
+    let (key, robbed) = (unique_key("removed"), &nodes[..=nodes.len() / 2]);
+    let lock = connect(&servers::quorum(nodes)).lock(&key).ttl(TTL);
+    let guard = lock.acquire_within(LIMIT).unwrap();
+    robbed.iter().for_each(|node| remove(node, &key));
     assert_eq!(when_lost(&guard), LossReason::Gone);
     assert_eq!((guard.valid_for(), guard.lost()), (None, LossReason::Gone));
     // Over several renewals' time nothing is sent for it any more.
-    let mut monitor = server.monitor();
+    let mut monitors: Vec<_> = robbed.iter().map(Server::monitor).collect();
     hold(TTL);
-    assert!(is_free(&server, &key), "made anew");
-    let sent = monitor.so_far();
-    assert!(!sent.iter().any(|line| line.contains("EVAL")), "renewed: {sent:?}");
+    let is_free = || robbed.iter().all(|node| is_free(node, &key));
+    assert!(is_free(), "made anew");
+    for monitor in &mut monitors {
+        let sent = monitor.so_far();
+        assert!(!sent.iter().any(|line| line.contains("EVAL")), "renewed: {sent:?}");
+    }
     assert!(matches!(guard.release(), Err(ReleaseError::NotHeld(LossReason::Gone))));
-    assert!(is_free(&server, &key), "made anew");
+    assert!(is_free(), "made anew");
+    nodes.iter().for_each(|node| eventually_free(node, &key));
 }
 
 #[test]

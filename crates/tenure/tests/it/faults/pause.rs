@@ -11,6 +11,7 @@ use super::{
     program::{self, Program},
     shared,
 };
+use crate::servers;
 
 /// Short, since the holder stops for twice as long.
 const TTL: Duration = Duration::from_millis(500);
@@ -20,13 +21,15 @@ const TTL: Duration = Duration::from_millis(500);
 #[test]
 fn t08_a_holder_that_was_stopped_past_its_lease_is_told_so_and_fenced_off() {
     for _ in 0..scale(3, 100) {
-        a_stopped_holder_is_told_and_fenced_off(shared());
+        a_stopped_holder_is_told_and_fenced_off(&[shared()]);
     }
 }
 
-fn a_stopped_holder_is_told_and_fenced_off(server: &Server) {
-    let key = unique_key("pause");
-    let mut holder = Program::start("hold", &[("SERVER", &server.url()), ("KEY", &key)]);
+/// The resource is on the first of the nodes.
+pub(crate) fn a_stopped_holder_is_told_and_fenced_off(nodes: &[&Server]) {
+    let (key, server) = (unique_key("pause"), nodes[0]);
+    let url = servers::quorum(nodes.iter().copied());
+    let mut holder = Program::start("hold", &[("SERVER", &url), ("KEY", &key)]);
     let (number, token) = parse(&holder.hear());
     let gate = FenceGate::new();
     assert!(gate.admit(number, &token).is_ok());
@@ -35,8 +38,10 @@ fn a_stopped_holder_is_told_and_fenced_off(server: &Server) {
     holder.signal(Signal::STOP);
     // Twice its TTL: it is stopped for as long as that and the other's way to the lock take.
     std::thread::sleep(2 * TTL);
-    eventually(LIMIT, "the stopped holder's key has ended", || is_free(server, &key));
-    let other = connect(&server.url()).lock(&key).ttl(TTL).wait(Wait::Within(LIMIT));
+    eventually(LIMIT, "the stopped holder's key has ended", || {
+        nodes.iter().all(|node| is_free(node, &key))
+    });
+    let other = connect(&url).lock(&key).ttl(TTL).wait(Wait::Within(LIMIT));
     let other = other.acquire().unwrap();
     assert!(other.fencing_token() > number);
     assert!(gate.admit(other.fencing_token(), other.token()).is_ok());
@@ -62,7 +67,7 @@ fn a_stopped_holder_is_told_and_fenced_off(server: &Server) {
 /// The holder: says its number, is stopped, looks, writes.
 pub(super) fn holder() {
     let client = connect(&program::setting("SERVER"));
-    let guard = client.lock(program::setting("KEY")).ttl(TTL).acquire().unwrap();
+    let guard = client.lock(program::setting("KEY")).ttl(TTL).acquire_within(LIMIT).unwrap();
     program::say(&format!("{} {}", guard.fencing_token(), guard.token().as_str()));
     // Stopped in here. The line is there before it runs on, so the first thing that it does then
     // is to look.

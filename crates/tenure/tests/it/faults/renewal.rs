@@ -1,14 +1,16 @@
 //! Tests 19 and 20: a lease outlives a busy machine, a slow network and short outages.
 
 use std::{
+    convert::identity,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
-use tenure_testkit::{Proxy, Server, eventually, scale, unique_key};
+use tenure_testkit::{Builder, Proxy, Server, eventually, scale, unique_key};
 
 use super::{LIMIT, connect, hold, ms, private, ttl_left, value};
+use crate::servers;
 
 /// Long enough that the outages below, six tenths of it, leave a busy machine time to renew.
 const TTL: Duration = Duration::from_secs(6);
@@ -17,20 +19,26 @@ const TTL: Duration = Duration::from_secs(6);
 /// often than a third of the TTL asks for.
 #[test]
 fn t19_a_lease_outlives_a_busy_machine_and_a_slow_network() {
-    let server = private().start();
-    let proxy = Proxy::to(&server);
-    proxy.delay(ms(50));
+    outlives_a_busy_machine(&[private().start()], scale(2, 30));
+}
+
+/// One lease on all of these, held for so many TTLs.
+pub(crate) fn outlives_a_busy_machine(nodes: &[Server], ttls: usize) {
+    let proxies: Vec<_> = nodes.iter().map(Proxy::to).collect();
+    proxies.iter().for_each(|proxy| proxy.delay(ms(50)));
     let key = unique_key("busy");
-    let client = connect(&proxy.url());
-    let guard = client.lock(&key).ttl(TTL).acquire().unwrap();
+    let lock = connect(&servers::behind(&proxies)).lock(&key).ttl(TTL);
+    let guard = lock.acquire_within(LIMIT).unwrap();
     let over = AtomicBool::new(false);
     let spin = || {
         while !over.load(Ordering::Relaxed) {
             std::hint::spin_loop();
         }
     };
-    let held = TTL * u32::try_from(scale(2, 30)).unwrap();
-    server.cmd(&["CONFIG", "RESETSTAT"]);
+    let held = TTL * u32::try_from(ttls).unwrap();
+    for node in nodes {
+        node.cmd(&["CONFIG", "RESETSTAT"]);
+    }
     thread::scope(|scope| {
         scope.spawn(spin);
         scope.spawn(spin);
@@ -38,11 +46,13 @@ fn t19_a_lease_outlives_a_busy_machine_and_a_slow_network() {
         over.store(true, Ordering::Relaxed);
     });
     assert_eq!(guard.ensure_held(), Ok(()));
-    let renewals = scripts_run(&server);
     // And one that was not answered in time, and was repeated.
     let most = held.as_millis() * 11 / 10 * 3 / TTL.as_millis() + 2;
-    assert!(u128::from(renewals) <= most, "{renewals} renewals, and {most} would be enough");
-    assert!(renewals > 0, "none was counted");
+    for node in nodes {
+        let renewals = scripts_run(node);
+        assert!(u128::from(renewals) <= most, "{renewals} renewals, and {most} would be enough");
+        assert!(renewals > 0, "none was counted");
+    }
     guard.release().unwrap();
 }
 
@@ -57,55 +67,71 @@ fn scripts_run(server: &Server) -> u64 {
     stats.text().expect("statistics").lines().filter_map(calls).sum()
 }
 
-/// Three servers, so that they are waited for at the same time.
 #[test]
 fn t20_a_lease_outlives_a_pause_a_restart_and_the_end_of_its_connections() {
+    outlives_short_outages(|with| vec![with(private()).start()]);
+}
+
+/// Each with servers of its own, so that they are waited for at the same time.
+pub(crate) fn outlives_short_outages(start: impl Fn(fn(Builder) -> Builder) -> Vec<Server> + Sync) {
     thread::scope(|scope| {
-        scope.spawn(|| outlives(private().start(), "a pause", pause));
-        scope.spawn(|| outlives(private().durable().start(), "a restart", restart));
-        scope.spawn(|| outlives(private().start(), "broken connections", break_connections));
+        let start = &start;
+        scope.spawn(|| outlives(&start(identity), "a pause", pause));
+        scope.spawn(|| outlives(&start(Builder::durable), "a restart", restart));
+        scope.spawn(|| outlives(&start(identity), "broken connections", break_connections));
     });
 }
 
-/// It takes writes no more for 0.6 TTL.
-fn pause(server: &Server, _: &Proxy) {
+/// They take writes no more for 0.6 TTL.
+fn pause(nodes: &[Server], _: &[Proxy]) {
     let pause = (TTL.as_millis() * 6 / 10).to_string();
-    server.cmd(&["CLIENT", "PAUSE", &pause, "WRITE"]);
+    for node in nodes {
+        node.cmd(&["CLIENT", "PAUSE", &pause, "WRITE"]);
+    }
 }
 
-/// It is killed, and comes back with what was on its disk.
-fn restart(server: &Server, _: &Proxy) {
-    server.kill();
+/// They are killed, and come back with what was on their disk.
+fn restart(nodes: &[Server], _: &[Proxy]) {
+    nodes.iter().for_each(Server::kill);
     hold(TTL / 3);
-    server.start_again();
+    thread::scope(|scope| {
+        for node in nodes {
+            scope.spawn(|| node.start_again());
+        }
+    });
 }
 
-fn break_connections(server: &Server, proxy: &Proxy) {
+fn break_connections(nodes: &[Server], proxies: &[Proxy]) {
     for _ in 0..2 {
-        server.cmd(&["CLIENT", "KILL", "SKIPME", "yes"]);
+        for node in nodes {
+            node.cmd(&["CLIENT", "KILL", "SKIPME", "yes"]);
+        }
         hold(TTL / 8);
-        proxy.cut();
+        proxies.iter().for_each(Proxy::cut);
         hold(TTL / 8);
-        proxy.half_open();
+        proxies.iter().for_each(Proxy::half_open);
         hold(TTL / 8);
     }
 }
 
 /// Neither then nor after one more TTL is it lost, and the key lives.
-fn outlives(server: Server, name: &str, trouble: fn(&Server, &Proxy)) {
-    let proxy = Proxy::to(&server);
+fn outlives(nodes: &[Server], name: &str, trouble: fn(&[Server], &[Proxy])) {
+    let proxies: Vec<_> = nodes.iter().map(Proxy::to).collect();
     let key = unique_key("blip");
-    let guard = connect(&proxy.url()).lock(&key).ttl(TTL).acquire().unwrap();
-    trouble(&server, &proxy);
+    let lock = connect(&servers::behind(&proxies)).lock(&key).ttl(TTL);
+    let guard = lock.acquire_within(LIMIT).unwrap();
+    trouble(nodes, &proxies);
     let until = Instant::now() + TTL;
     while Instant::now() < until {
         assert_eq!(guard.ensure_held(), Ok(()), "after {name}");
         hold(ms(20));
     }
-    eventually(LIMIT, &format!("its TTL is raised again after {name}"), || {
-        u128::try_from(ttl_left(&server, &key)).is_ok_and(|left| left > TTL.as_millis() / 2)
-    });
-    assert_eq!(value(&server, &key).as_deref(), Some(guard.token().as_bytes()), "after {name}");
+    for node in nodes {
+        eventually(LIMIT, &format!("its TTL is raised again after {name}"), || {
+            u128::try_from(ttl_left(node, &key)).is_ok_and(|left| left > TTL.as_millis() / 2)
+        });
+        assert_eq!(value(node, &key).as_deref(), Some(guard.token().as_bytes()), "after {name}");
+    }
     assert_eq!(guard.ensure_held(), Ok(()), "after {name}");
     guard.release().unwrap();
 }

@@ -3,37 +3,65 @@
 mod contention;
 mod holding;
 mod outage;
+mod pauses;
+mod renewing;
+mod revalidating;
 mod telling;
 
+use std::convert::identity;
+
 use tenure::blocking::Client;
-use tenure_testkit::{Server, ServerKind, eventually};
+use tenure_testkit::{Builder, Proxy, Server, ServerKind, eventually};
 
 use crate::{LIMIT, servers};
 
+/// What the tests here start, by name.
+pub(crate) const PROGRAMS: [(&str, fn()); 2] =
+    [("acquire when told", pauses::acquirer), ("hold and prove", revalidating::holder)];
+
 /// Servers that a test may hurt.
-struct Nodes(Vec<Server>);
+pub(crate) struct Nodes(pub(crate) Vec<Server>);
 
 impl Nodes {
     /// So many, of all kinds in turn, on ports: so they are found again after a restart.
-    fn start(count: usize) -> Self {
-        let kinds = ServerKind::ALL.into_iter().cycle();
-        Self(kinds.take(count).map(|kind| Server::builder(kind).tcp().start()).collect())
+    pub(crate) fn start(count: usize) -> Self {
+        Self::start_with(count, identity)
     }
 
-    fn urls(&self) -> String {
+    /// With this setting of the servers.
+    pub(crate) fn start_with(count: usize, with: fn(Builder) -> Builder) -> Self {
+        let kinds = ServerKind::ALL.into_iter().cycle().take(count);
+        Self(kinds.map(|kind| with(Server::builder(kind).tcp()).start()).collect())
+    }
+
+    pub(crate) fn urls(&self) -> String {
         servers::quorum(&self.0)
     }
 
-    fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client::connect(&self.urls()).unwrap()
     }
 
+    /// A network before each of them.
+    pub(crate) fn proxies(&self) -> Vec<Proxy> {
+        self.0.iter().map(Proxy::to).collect()
+    }
+
+    /// Waits until every one of them has the key, and has it keep it for ten minutes more: what is
+    /// gone then was deleted.
+    pub(crate) fn prolong(&self, key: &str) {
+        for node in &self.0 {
+            let prolonged = || node.cmd(&["PEXPIRE", key, "600000"]).int() == 1;
+            eventually(LIMIT, "it has the key", prolonged);
+        }
+    }
+
     /// On how many of them the key is this.
-    fn having(&self, key: &str, token: &[u8]) -> usize {
+    pub(crate) fn having(&self, key: &str, token: &[u8]) -> usize {
         self.0.iter().filter(|node| servers::get(node, key).bytes() == Some(token)).count()
     }
 
-    fn becomes_free(&self, key: &str) {
+    pub(crate) fn becomes_free(&self, key: &str) {
         for node in &self.0 {
             eventually(LIMIT, "no key is left", || !servers::exists(node, key));
         }

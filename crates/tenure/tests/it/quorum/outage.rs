@@ -117,10 +117,8 @@ fn an_outage_is_not_taken_for_contention_nor_the_other_way_round() {
 fn a_lock_that_is_granted_too_late_is_undone_everywhere() {
     let (nodes, key) = (Nodes::start(3), unique_key("too-late"));
     let proxies: Vec<_> = nodes.0.iter().map(Proxy::to).collect();
-    let url = |proxy: &Proxy| format!("{}?durable=yes", proxy.address().url());
-    let urls: Vec<_> = proxies.iter().map(url).collect();
     // 600 s, less 1 % and 2 ms: 198 ms are left for the answers.
-    let lock = Client::connect(&urls.join(",")).unwrap().lock(&key).ttl(secs(600));
+    let lock = Client::connect(&servers::behind(&proxies)).unwrap().lock(&key).ttl(secs(600));
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
     let late = lock.min_validity(ms(593_800)).node_limit(secs(5));
     proxies.iter().for_each(|proxy| proxy.delay_replies(ms(500)));

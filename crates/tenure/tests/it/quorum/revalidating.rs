@@ -1,0 +1,145 @@
+//! A holder that was stopped past its lease, and asks whether it held the lock all the time.
+
+use std::{thread, time::Duration};
+
+use rustix::process::Signal;
+use tenure::{
+    LossReason, RevalidateError,
+    blocking::{Client, LockGuard},
+};
+use tenure_testkit::{Frozen, Server, eventually, scale, unique_key};
+
+use super::Nodes;
+use crate::{
+    LIMIT,
+    program::{self, Program},
+    secs, servers,
+};
+
+/// Short, since the holder stops for longer; and long enough to renew on a busy machine.
+const TTL: Duration = secs(3);
+
+/// A lease whose key is on every node, as its holder knows.
+fn held_by_all(client: &Client, key: &str, ttl: Duration) -> LockGuard {
+    let lock = client.lock(key).ttl(ttl).node_limit(LIMIT);
+    let guard = lock.acquire_within(LIMIT).unwrap();
+    // Waits for all of them, and so for what they were asked before.
+    lock.inspect().unwrap();
+    guard
+}
+
+/// Stops a new holder of the key until its lease has run out.
+fn stopped_holder(nodes: &Nodes, key: &str) -> Program {
+    let mut holder = Program::start("hold and prove", &[("SERVERS", &nodes.urls()), ("KEY", key)]);
+    assert_eq!(holder.hear(), "held");
+    holder.stop();
+    holder
+}
+
+/// What the holder says when it runs on.
+fn runs_on(holder: &mut Program) -> String {
+    // The line is there before it runs on: the first thing that it does is to look.
+    holder.tell("prove");
+    holder.signal(Signal::CONT);
+    assert_eq!(holder.hear(), "lost: Expired");
+    holder.hear()
+}
+
+/// The holder: is stopped, looks, asks whether it held the lock all the time, and goes on.
+pub(super) fn holder() {
+    let client = Client::connect(&program::setting("SERVERS")).unwrap();
+    let guard = held_by_all(&client, &program::setting("KEY"), TTL);
+    let (number, lease) = (guard.fencing_token(), guard.lease());
+    program::say("held");
+    // Stopped in here.
+    program::heed();
+    let lost = lease.ensure_held().expect_err("it was stopped past its lease");
+    assert_eq!((guard.valid_for(), guard.lost()), (None, LossReason::Expired));
+    program::say(&format!("lost: {lost:?}"));
+    let proved = loop {
+        match guard.revalidate() {
+            // What was on its way when it was stopped may have broken its connections.
+            Err(RevalidateError::Unconfirmed(_)) => {}
+            proved => break proved,
+        }
+    };
+    assert_eq!(guard.fencing_token(), number);
+    match proved {
+        Ok(()) => {
+            assert_eq!(guard.ensure_held(), Ok(()));
+            // It is renewed as before.
+            thread::sleep(TTL * 4 / 3);
+            assert_eq!((guard.ensure_held(), lease.ensure_held()), (Ok(()), Ok(())));
+            guard.release().unwrap();
+            program::say("held all the time");
+        }
+        Err(error) => {
+            assert_eq!(guard.ensure_held(), Err(LossReason::Expired));
+            program::say(&error.to_string());
+        }
+    }
+}
+
+/// A majority has had the key all the time, whatever became of the others.
+#[test]
+fn a_stopped_holder_whose_majority_kept_the_key_holds_it_again() {
+    let nodes = Nodes::start(5);
+    for _ in 0..scale(2, 20) {
+        let key = unique_key("kept");
+        let mut holder = stopped_holder(&nodes, &key);
+        for node in &nodes.0[..3] {
+            assert_eq!(node.cmd(&["PEXPIRE", &key, "600000"]).int(), 1);
+        }
+        for node in &nodes.0[3..] {
+            eventually(LIMIT, "a minority loses it", || !servers::exists(node, &key));
+        }
+        assert_eq!(runs_on(&mut holder), "held all the time");
+        holder.end_well();
+        nodes.becomes_free(&key);
+    }
+}
+
+/// A majority has lost the key, and another has held the lock meanwhile; it is free again, and
+/// still the holder must not be told that it had it all the time.
+#[test]
+fn a_stopped_holder_whose_majority_lost_the_key_is_not_told_that_it_held_it() {
+    let nodes = Nodes::start(5);
+    for _ in 0..scale(2, 20) {
+        let key = unique_key("not-kept");
+        let mut holder = stopped_holder(&nodes, &key);
+        for node in &nodes.0[..2] {
+            assert_eq!(node.cmd(&["PEXPIRE", &key, "600000"]).int(), 1);
+        }
+        let other = nodes.client().lock(&key).acquire_within(LIMIT).unwrap();
+        other.release().unwrap();
+        let gone = "the lock is not held any more: the key is gone from the server";
+        assert_eq!(runs_on(&mut holder), gone);
+        holder.end_well();
+        nodes.becomes_free(&key);
+    }
+}
+
+/// Stops a server, which is to keep the key when it runs on.
+fn freeze_with_key(node: &Server, key: &str) -> Frozen {
+    assert_eq!(node.cmd(&["PEXPIRE", key, "600000"]).int(), 1);
+    node.freeze_process()
+}
+
+/// Too few can be asked: that proves nothing, and costs nothing. When they are back it is proved.
+#[test]
+fn what_too_few_servers_can_tell_proves_nothing_and_changes_nothing() {
+    let (nodes, key) = (Nodes::start(5), unique_key("untold"));
+    let guard = held_by_all(&nodes.client(), &key, secs(2));
+    let frozen: Vec<_> = nodes.0[..3].iter().map(|node| freeze_with_key(node, &key)).collect();
+    let proved = guard.revalidate();
+    let Err(RevalidateError::Unconfirmed(errors)) = proved else { panic!("{proved:?}") };
+    assert!(errors.iter().count() >= 3, "{errors}");
+    assert_eq!(guard.lost(), LossReason::Expired);
+    let proved = guard.revalidate();
+    assert!(matches!(proved, Err(RevalidateError::Unconfirmed(_))), "{proved:?}");
+    assert_eq!(guard.ensure_held(), Err(LossReason::Expired));
+    drop(frozen);
+    eventually(LIMIT, "it is proved", || guard.revalidate().is_ok());
+    guard.release().unwrap();
+    nodes.becomes_free(&key);
+}
