@@ -8,6 +8,7 @@ mod extending;
 mod lost_replies;
 mod outages;
 mod queueing;
+mod quorum;
 mod races;
 mod scripts;
 mod unwanted;

@@ -2,6 +2,7 @@
 //! the list of seeds.
 
 mod acquiring;
+mod quorum;
 mod releasing;
 mod renewing;
 mod servers_side;

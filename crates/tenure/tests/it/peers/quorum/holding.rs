@@ -1,0 +1,191 @@
+//! P2, P3, P4, P21, P22: a lease over several servers that lose keys, refuse and restart.
+
+use std::thread;
+
+use tenure::{ExtendError, LossReason, blocking::LockGuard};
+use tenure_testkit::{Server, eventually, unique_key};
+
+use crate::{LIMIT, ms, quorum::Nodes, secs};
+
+/// Waits until so many have its key.
+fn until_had_by(nodes: &Nodes, guard: &LockGuard, count: usize) {
+    let key = guard.key().to_string();
+    let token = guard.token().as_bytes();
+    eventually(LIMIT, "so many have its key", || nodes.having(&key, token) == count);
+}
+
+/// Waits until the node has been asked to renew it so many times.
+fn until_renewed(node: &Server, guard: &LockGuard, times: usize) {
+    let mut monitor = node.monitor();
+    let token = guard.token().as_str();
+    for _ in 0..times {
+        monitor.lines_until(|line| line.contains(token) && !line.contains("lua]"));
+    }
+}
+
+/// Reproduces: one server answers an extension by an error, and the lock is given up on all.
+#[test]
+fn p02_an_extension_that_some_servers_refuse_loses_nothing() {
+    let (nodes, key) = (Nodes::start(3), unique_key("p02"));
+    let guard = nodes.client().lock(&key).ttl(secs(600)).acquire().unwrap();
+    until_had_by(&nodes, &guard, 3);
+    let refuse = |node: &Server, replicas| {
+        assert!(node.cmd(&["CONFIG", "SET", "min-replicas-to-write", replicas]).is_ok());
+    };
+    refuse(&nodes.0[2], "1");
+    for _ in 0..3 {
+        guard.extend(secs(900)).unwrap();
+    }
+    refuse(&nodes.0[1], "1");
+    let unsure = guard.extend(secs(900));
+    let Err(ExtendError::Unconfirmed(errors)) = unsure else { panic!("{unsure:?}") };
+    assert_eq!(errors.iter().count(), 2, "{errors}");
+    assert_eq!(guard.ensure_held(), Ok(()));
+    until_had_by(&nodes, &guard, 3);
+    nodes.0[1..].iter().for_each(|node| refuse(node, "0"));
+    guard.extend(secs(900)).unwrap();
+    guard.release().unwrap();
+    nodes.becomes_free(&key);
+}
+
+/// Reproduces: servers without a disk restart one after the other, extensions only raise TTLs, and
+/// in the end a majority has no key.
+#[test]
+fn p03_a_lease_outlives_servers_that_restart_empty_one_after_the_other() {
+    let (nodes, key) = (Nodes::start(3), unique_key("p03"));
+    let lock = nodes.client().lock(&key).ttl(secs(600));
+    let guard = lock.acquire().unwrap();
+    until_had_by(&nodes, &guard, 3);
+    for restarted in [2, 1, 0] {
+        nodes.0[restarted].restart_empty();
+        // Its connection is made anew, and then it is found to have no key.
+        eventually(LIMIT, "it has the key again", || {
+            guard.extend(secs(900)).unwrap();
+            nodes.having(&key, guard.token().as_bytes()) == 3
+        });
+        // All have been heard by then, and this proves that the others had theirs meanwhile.
+        lock.inspect().unwrap();
+        guard.extend(secs(900)).unwrap();
+    }
+    guard.release().unwrap();
+    nodes.becomes_free(&key);
+}
+
+/// The price of doing without, and what it is paid for: a key that is away stays away.
+#[test]
+fn p03_without_topping_up_the_second_restart_loses_the_lease() {
+    let (nodes, key) = (Nodes::start(3), unique_key("p03-off"));
+    let lock = nodes.client().lock(&key).ttl(secs(600)).top_up(false);
+    let guard = lock.acquire().unwrap();
+    until_had_by(&nodes, &guard, 3);
+    nodes.0[2].restart_empty();
+    guard.extend(secs(900)).unwrap();
+    guard.extend(secs(900)).unwrap();
+    nodes.0[1].restart_empty();
+    eventually(LIMIT, "it is lost", || {
+        matches!(guard.extend(secs(900)), Err(ExtendError::NotHeld(LossReason::Gone)))
+    });
+    until_had_by(&nodes, &guard, 1);
+    assert!(guard.release().is_err());
+    nodes.becomes_free(&key);
+}
+
+/// A lease that three of five have granted, while two were down; they are back, without a key.
+fn held_by_three(nodes: &Nodes, key: &str, top_up: bool) -> LockGuard {
+    nodes.0[3..].iter().for_each(Server::kill);
+    let lock = nodes.client().lock(key).ttl(secs(3)).top_up(top_up);
+    let guard = lock.acquire_within(LIMIT).unwrap();
+    nodes.0[3..].iter().for_each(Server::start_again);
+    guard
+}
+
+/// Reproduces: three of five have granted it, one of the three forgets, and the three without a key
+/// grant it to another.
+#[test]
+fn p04_a_lease_that_three_of_five_granted_is_had_by_all_soon() {
+    let (nodes, key) = (Nodes::start(5), unique_key("p04"));
+    let guard = held_by_three(&nodes, &key, true);
+    until_had_by(&nodes, &guard, 5);
+    // They count when two renewals more have found them there.
+    until_renewed(&nodes.0[4], &guard, 3);
+    assert!(nodes.0[0].cmd(&["FLUSHALL"]).is_ok());
+    assert!(nodes.client().lock(&key).try_acquire().unwrap().is_none());
+    until_had_by(&nodes, &guard, 5);
+    assert_eq!(guard.ensure_held(), Ok(()));
+    guard.release().unwrap();
+}
+
+/// The control: without topping up another gets it. Its number is larger, and the first is told.
+#[test]
+fn p04_without_topping_up_one_loss_more_gives_the_lock_to_another() {
+    let (nodes, key) = (Nodes::start(5), unique_key("p04-off"));
+    let guard = held_by_three(&nodes, &key, false);
+    // Renewals find no key there.
+    until_renewed(&nodes.0[4], &guard, 2);
+    until_had_by(&nodes, &guard, 3);
+    assert!(nodes.0[0].cmd(&["FLUSHALL"]).is_ok());
+    let other = nodes.client().lock(&key).acquire_within(LIMIT).unwrap();
+    assert!(other.fencing_token() > guard.fencing_token());
+    let lost = guard.lost();
+    assert!(matches!(lost, LossReason::Taken { .. } | LossReason::Gone), "{lost}");
+    drop(guard);
+    assert_eq!(other.ensure_held(), Ok(()));
+    other.release().unwrap();
+}
+
+/// Reproduces: the keys are deleted, then extended: the extension takes the lock again as if it had
+/// been held all along.
+#[test]
+fn p21_an_extension_over_five_servers_takes_nothing_again() {
+    let nodes = Nodes::start(5);
+    let client = nodes.client();
+    for stolen in [false, true] {
+        let key = unique_key("p21");
+        let guard = client.lock(&key).ttl(secs(600)).acquire().unwrap();
+        until_had_by(&nodes, &guard, 5);
+        let lose = |node: &Server| match stolen {
+            true => assert!(node.cmd(&["SET", &key, "another's", "PX", "600000"]).is_ok()),
+            false => assert_eq!(node.cmd(&["DEL", &key]).int(), 1),
+        };
+        nodes.0[..2].iter().for_each(lose);
+        guard.extend(secs(900)).unwrap();
+        if !stolen {
+            until_had_by(&nodes, &guard, 5);
+        }
+        // A third, and what was made good on the others.
+        nodes.0[..3].iter().for_each(|node| {
+            node.cmd(&["DEL", &key]);
+            if stolen {
+                lose(node);
+            }
+        });
+        let refused = guard.extend(secs(900));
+        let Err(ExtendError::NotHeld(reason)) = refused else { panic!("{refused:?}") };
+        assert_eq!(matches!(reason, LossReason::Taken { .. }), stolen, "{reason}");
+        assert!(nodes.having(&key, guard.token().as_bytes()) <= 2, "taken again");
+        drop(guard);
+        for node in nodes.0.iter().filter(|_| stolen) {
+            node.cmd(&["DEL", &key]);
+        }
+        nodes.becomes_free(&key);
+    }
+}
+
+/// Reproduces: a lock got on a retry is never renewed, since the clean-up of the failed attempt
+/// before it has cancelled what the renewal looks at.
+#[test]
+fn p22_a_lock_of_several_servers_got_after_failed_attempts_is_renewed() {
+    let (nodes, key) = (Nodes::start(5), unique_key("p22"));
+    nodes.0[4].kill();
+    let lock = nodes.client().lock(&key).ttl(ms(2_500));
+    let holder = lock.acquire_within(LIMIT).unwrap();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| lock.acquire_within(secs(30)));
+        thread::sleep(ms(400));
+        holder.release().unwrap();
+        let guard = waiting.join().unwrap().unwrap();
+        thread::sleep(ms(7_500));
+        assert_eq!(guard.ensure_held(), Ok(()));
+        guard.release().unwrap();
+    });
+}

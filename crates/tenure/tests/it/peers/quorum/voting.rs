@@ -1,0 +1,172 @@
+//! P1, P5, P6, P9, P17, P20, P25: taking a lock that several servers vote on.
+
+use std::{thread, time::Instant};
+
+use tenure::{AcquireError, NodeErrorKind, Renewal, blocking::Client};
+use tenure_testkit::{Proxy, eventually, unique_key};
+
+use crate::{LIMIT, ms, quorum::Nodes, secs, servers::behind};
+
+/// A client of theirs behind these, whose connections are there and quiet.
+fn warm(proxies: &[Proxy]) -> Client {
+    let client = Client::connect(&behind(proxies)).unwrap();
+    let lock = client.lock(unique_key("warm"));
+    lock.acquire_within(LIMIT).unwrap().release().unwrap();
+    // Waits for all of them, and so for what they were asked before.
+    lock.inspect().unwrap();
+    client
+}
+
+/// Reproduces: the clean-up of an attempt that lost deletes the winner's keys.
+#[test]
+fn p01_the_clean_up_of_an_attempt_at_five_servers_spares_the_holder() {
+    let (nodes, key) = (Nodes::start(5), unique_key("p01"));
+    let guard = nodes.client().lock(&key).ttl(secs(600)).acquire().unwrap();
+    let value = guard.token().as_bytes();
+    eventually(LIMIT, "all have it", || nodes.having(&key, value) == 5);
+    for resumes in [false, true] {
+        let proxies = nodes.proxies();
+        let client = warm(&proxies);
+        let lock = client.lock(&key).ttl(secs(1));
+        proxies.iter().for_each(|proxy| proxy.drop_next_replies_then_cut(1));
+        let failed = if resumes {
+            // It takes up the holder's own token, which is not its own to undo.
+            lock.resume(guard.token().clone())
+        } else {
+            lock.try_acquire()
+        };
+        assert!(matches!(failed, Err(AcquireError::NoQuorum(_))), "{failed:?}");
+        // Whatever the client sends of itself, it has sent by then.
+        client.close().unwrap();
+        assert_eq!(nodes.having(&key, value), 5);
+    }
+    guard.release().unwrap();
+}
+
+/// Reproduces: one server behind a dead network delays whoever locks and whoever unlocks. Here it
+/// would for an hour, if anybody waited for it.
+#[test]
+fn p05_a_server_that_answers_nothing_is_waited_for_by_nobody() {
+    let (nodes, key) = (Nodes::start(5), unique_key("p05"));
+    let proxies = nodes.proxies();
+    let lock = warm(&proxies).lock(&key).ttl(secs(360_000)).node_limit(secs(3_600));
+    proxies[1].black_hole();
+    lock.try_acquire().unwrap().expect("four are free").release().unwrap();
+    lock.try_acquire().unwrap().expect("and free again").release().unwrap();
+    proxies[1].heal();
+    nodes.becomes_free(&key);
+}
+
+/// Reproduces: the time limit of an attempt is a share of the TTL, so that an attempt at a lock of
+/// ten hours takes half an hour for each server that is dead.
+#[test]
+fn p06_a_long_ttl_makes_nobody_wait_for_dead_servers() {
+    let (nodes, key) = (Nodes::start(5), unique_key("p06"));
+    let lock = nodes.client().lock(&key).ttl(secs(36_000));
+    lock.acquire().unwrap().release().unwrap();
+    let mut frozen: Vec<_> = nodes.0[..2].iter().map(|node| node.freeze_process()).collect();
+    lock.acquire().unwrap().release().unwrap();
+    frozen.push(nodes.0[2].freeze_process());
+    let began = Instant::now();
+    let failed = lock.try_acquire();
+    let Err(AcquireError::NoQuorum(none)) = failed else { panic!("{failed:?}") };
+    assert!(began.elapsed() < LIMIT, "a share of the TTL");
+    assert_eq!(none.failed.len(), 3, "{none:?}");
+    drop(frozen);
+    nodes.becomes_free(&key);
+}
+
+/// Reproduces: the servers have set the key and their replies are lost: nobody owns it until the
+/// TTL ends, and the next try finds its own keys in its way.
+#[test]
+fn p09_an_acquisition_whose_replies_are_lost_is_undone_on_every_server() {
+    let (nodes, key) = (Nodes::start(5), unique_key("p09"));
+    let proxies = nodes.proxies();
+    let lock = warm(&proxies).lock(&key).ttl(secs(600)).node_limit(ms(200));
+    proxies.iter().for_each(|proxy| proxy.drop_next_replies(1));
+    let failed = lock.try_acquire();
+    let Err(AcquireError::NoQuorum(none)) = failed else { panic!("{failed:?}") };
+    assert_eq!((none.granted, none.failed.len()), (0, 5), "{none:?}");
+    assert!(none.failed.iter().all(|error| error.kind() == NodeErrorKind::TimedOut), "{none:?}");
+    nodes.becomes_free(&key);
+    let guard = lock.acquire_within(LIMIT).unwrap();
+    let value = guard.token().as_bytes().to_vec();
+    eventually(LIMIT, "all have it", || nodes.having(&key, &value) == 5);
+    guard.release().unwrap();
+}
+
+/// Reproduces: what is left of the lease is counted from the answers, or from the first of many
+/// attempts.
+#[test]
+fn p17_validity_counts_from_before_the_round_of_votes_that_succeeded() {
+    let (nodes, key) = (Nodes::start(5), unique_key("p17"));
+    let proxies = nodes.proxies();
+    let client = warm(&proxies);
+    let lock = client.lock(&key).ttl(secs(10)).node_limit(secs(5));
+    proxies.iter().for_each(|proxy| proxy.delay_replies(ms(300)));
+    let guard = lock.acquire_within(LIMIT).unwrap();
+    let left = guard.valid_for().unwrap();
+    assert!(left <= ms(10_000 - 102 - 300), "{left:?}");
+    guard.release().unwrap();
+    proxies.iter().for_each(Proxy::heal);
+    nodes.becomes_free(&key);
+    // Waited for far longer than a TTL, and yet as good as new.
+    let holder = nodes.client().lock(&key).acquire().unwrap();
+    let lock = client.lock(&key).ttl(ms(800));
+    let waiter = thread::spawn(move || lock.acquire_within(secs(30)));
+    thread::sleep(ms(1_200));
+    holder.release().unwrap();
+    let guard = waiter.join().unwrap().unwrap();
+    assert_eq!(guard.ensure_held(), Ok(()));
+    guard.release().unwrap();
+}
+
+/// Reproduces: one of three is down, and every call fails or waits; whatever it is that is wrong.
+#[test]
+fn p20_one_of_three_in_any_trouble_is_no_trouble_and_two_are_told() {
+    let nodes = Nodes::start(3);
+    let hole = Proxy::to(&nodes.0[2]);
+    hole.black_hole();
+    let refuses = Proxy::to(&nodes.0[2]);
+    refuses.refuse();
+    let nowhere = "redis://nowhere.invalid:6379?durable=yes".to_owned();
+    let up = nodes.urls();
+    let up: Vec<_> = up.split(',').collect();
+    let bad = [behind([&refuses]), behind([&hole]), nowhere];
+    for (index, one) in bad.iter().enumerate() {
+        let key = unique_key("p20");
+        let lock = |urls: [&str; 3]| {
+            let client = Client::connect(&urls.join(",")).unwrap();
+            client.lock(&key).ttl(secs(600)).node_limit(ms(500))
+        };
+        let lock_of_two = lock([up[0], one, up[1]]);
+        for _ in 0..2 {
+            let guard = lock_of_two.try_acquire().unwrap().expect("nobody holds it");
+            guard.extend(secs(900)).unwrap();
+            guard.release().unwrap();
+        }
+        let failed = lock([&bad[(index + 1) % 3], up[0], one]).try_acquire();
+        let Err(AcquireError::NoQuorum(none)) = failed else { panic!("{failed:?}") };
+        // On a busy machine the third may answer too late, too.
+        assert_eq!((none.needed, none.granted + none.failed.len()), (2, 3), "{none:?}");
+    }
+}
+
+/// Reproduces: all have granted it, and too late; that is an error, whose clean-up is forgotten.
+#[test]
+fn p25_a_lock_that_all_granted_after_its_end_is_an_error_and_leaves_no_key() {
+    let (nodes, key) = (Nodes::start(3), unique_key("p25"));
+    let proxies = nodes.proxies();
+    let client = warm(&proxies);
+    let lock = client.lock(&key).ttl(secs(1)).renewal(Renewal::Manual).node_limit(secs(30));
+    proxies.iter().for_each(|proxy| proxy.delay_replies(ms(1_500)));
+    thread::scope(|scope| {
+        let late = scope.spawn(|| lock.try_acquire());
+        nodes.prolong(&key);
+        let late = late.join().unwrap();
+        assert!(matches!(late, Err(AcquireError::NoQuorum(_))), "{late:?}");
+    });
+    proxies.iter().for_each(Proxy::heal);
+    nodes.becomes_free(&key);
+    lock.ttl(secs(600)).acquire_within(LIMIT).unwrap().release().unwrap();
+}
