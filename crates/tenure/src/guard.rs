@@ -94,7 +94,7 @@ impl LockGuard {
     /// # Errors
     ///
     /// [`ExtendError::NotHeld`] when the lease is lost: nothing is created anew.
-    /// [`ExtendError::Unconfirmed`] when no server could tell; the deadline stays as it was.
+    /// [`ExtendError::Unconfirmed`] when too few servers could tell; the deadline stays as it was.
     ///
     /// # Cancel safety
     ///
@@ -143,8 +143,8 @@ impl LockGuard {
     ///
     /// [`ReleaseError::NotHeld`] when the lease had been lost before: work done under it may have
     /// overlapped another's. Another's key is never touched.
-    /// [`ReleaseError::Unconfirmed`] when no server could tell; the release is repeated in the
-    /// background until the key has ended, unless the server says that it never will take it.
+    /// [`ReleaseError::Unconfirmed`] when too few servers could tell; the release is repeated in
+    /// the background until the key has ended, unless the server says that it never will take it.
     ///
     /// # Cancel safety
     ///
