@@ -5,7 +5,7 @@ use std::{thread, time::Instant};
 use tenure::{LossReason, Renewal};
 use tenure_testkit::{Proxy, Server, unique_key};
 
-use super::{connect, eventually_free, hold, ms, shared, ttl_left};
+use super::{LIMIT, connect, eventually_free, hold, ms, shared, ttl_left};
 use crate::servers;
 
 /// The margin of `lost()` is 200 ms then: what a busy machine may be late.
@@ -37,7 +37,7 @@ fn told_in_time(nodes: &[&Server], name: &str, outage: impl Fn(&Proxy)) {
     let proxies: Vec<_> = nodes.iter().map(|node| Proxy::to(node)).collect();
     let key = unique_key("outage");
     let client = connect(&servers::behind(&proxies));
-    let guard = client.lock(&key).ttl(TTL).acquire().unwrap();
+    let guard = client.lock(&key).ttl(TTL).acquire_within(LIMIT).unwrap();
     // Not at a renewal's time: its answer would still be on the way.
     hold(ms(100));
     proxies.iter().for_each(outage);

@@ -102,7 +102,8 @@ pub(crate) fn whatever_removes_it_is_a_loss(start: impl Fn() -> Vec<Server> + Sy
 
 fn is_lost_and_stays_away(nodes: &[Server], remove: impl Fn(&Server, &str)) {
     let (key, robbed) = (unique_key("removed"), &nodes[..=nodes.len() / 2]);
-    let guard = connect(&servers::quorum(nodes)).lock(&key).ttl(TTL).acquire().unwrap();
+    let lock = connect(&servers::quorum(nodes)).lock(&key).ttl(TTL);
+    let guard = lock.acquire_within(LIMIT).unwrap();
     robbed.iter().for_each(|node| remove(node, &key));
     assert_eq!(when_lost(&guard), LossReason::Gone);
     assert_eq!((guard.valid_for(), guard.lost()), (None, LossReason::Gone));

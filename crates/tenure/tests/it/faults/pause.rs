@@ -67,7 +67,7 @@ pub(crate) fn a_stopped_holder_is_told_and_fenced_off(nodes: &[&Server]) {
 /// The holder: says its number, is stopped, looks, writes.
 pub(super) fn holder() {
     let client = connect(&program::setting("SERVER"));
-    let guard = client.lock(program::setting("KEY")).ttl(TTL).acquire().unwrap();
+    let guard = client.lock(program::setting("KEY")).ttl(TTL).acquire_within(LIMIT).unwrap();
     program::say(&format!("{} {}", guard.fencing_token(), guard.token().as_str()));
     // Stopped in here. The line is there before it runs on, so the first thing that it does then
     // is to look.

@@ -27,8 +27,8 @@ pub(crate) fn outlives_a_busy_machine(nodes: &[Server], ttls: usize) {
     let proxies: Vec<_> = nodes.iter().map(Proxy::to).collect();
     proxies.iter().for_each(|proxy| proxy.delay(ms(50)));
     let key = unique_key("busy");
-    let guard = connect(&servers::behind(&proxies)).lock(&key).ttl(TTL);
-    let guard = guard.acquire_within(LIMIT).unwrap();
+    let lock = connect(&servers::behind(&proxies)).lock(&key).ttl(TTL);
+    let guard = lock.acquire_within(LIMIT).unwrap();
     let over = AtomicBool::new(false);
     let spin = || {
         while !over.load(Ordering::Relaxed) {
@@ -120,7 +120,8 @@ fn break_connections(nodes: &[Server], proxies: &[Proxy]) {
 fn outlives(nodes: &[Server], name: &str, trouble: fn(&[Server], &[Proxy])) {
     let proxies: Vec<_> = nodes.iter().map(Proxy::to).collect();
     let key = unique_key("blip");
-    let guard = connect(&servers::behind(&proxies)).lock(&key).ttl(TTL).acquire().unwrap();
+    let lock = connect(&servers::behind(&proxies)).lock(&key).ttl(TTL);
+    let guard = lock.acquire_within(LIMIT).unwrap();
     trouble(nodes, &proxies);
     let until = Instant::now() + TTL;
     while Instant::now() < until {

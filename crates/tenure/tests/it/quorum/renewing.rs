@@ -36,7 +36,7 @@ fn t22_a_key_that_another_removed_from_a_majority_is_lost_and_stays_away() {
 #[test]
 fn t22_a_key_that_another_removed_from_a_minority_is_made_good() {
     let (nodes, key) = (Nodes::start(5), unique_key("minority"));
-    let guard = nodes.client().lock(&key).ttl(secs(2)).acquire().unwrap();
+    let guard = nodes.client().lock(&key).ttl(secs(2)).acquire_within(LIMIT).unwrap();
     let token = guard.token().as_str().to_owned();
     eventually(LIMIT, "all have it", || nodes.having(&key, token.as_bytes()) == 5);
     let [deleted, stolen, ..] = &nodes.0[..] else { panic!("five nodes") };

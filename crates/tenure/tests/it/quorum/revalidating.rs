@@ -133,7 +133,7 @@ fn what_too_few_servers_can_tell_proves_nothing_and_changes_nothing() {
     let frozen: Vec<_> = nodes.0[..3].iter().map(|node| freeze_with_key(node, &key)).collect();
     let proved = guard.revalidate();
     let Err(RevalidateError::Unconfirmed(errors)) = proved else { panic!("{proved:?}") };
-    assert_eq!(errors.iter().count(), 3, "{errors}");
+    assert!(errors.iter().count() >= 3, "{errors}");
     assert_eq!(guard.lost(), LossReason::Expired);
     let proved = guard.revalidate();
     assert!(matches!(proved, Err(RevalidateError::Unconfirmed(_))), "{proved:?}");

@@ -178,7 +178,7 @@ fn p22_a_lock_of_several_servers_got_after_failed_attempts_is_renewed() {
     let (nodes, key) = (Nodes::start(5), unique_key("p22"));
     nodes.0[4].kill();
     let lock = nodes.client().lock(&key).ttl(ms(2_500));
-    let holder = lock.acquire().unwrap();
+    let holder = lock.acquire_within(LIMIT).unwrap();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| lock.acquire_within(secs(30)));
         thread::sleep(ms(400));

@@ -1,9 +1,7 @@
 //! P7 and P19: taken, called off, lost and unreachable are different things.
 
 use smol::{block_on, future::poll_once};
-use tenure::{
-    AcquireError, InspectError, LossReason, NodeErrorKind, ReleaseError, Renewal, blocking::Client,
-};
+use tenure::{AcquireError, InspectError, LossReason, ReleaseError, Renewal, blocking::Client};
 use tenure_testkit::{Server, unique_key};
 
 use crate::{LIMIT, ms, quorum::Nodes, secs};
@@ -60,8 +58,6 @@ fn p19_servers_that_are_all_down_are_no_holder() {
         for failed in [lock.try_acquire().map(drop), lock.acquire_within(ms(200)).map(drop)] {
             let Err(AcquireError::NoQuorum(none)) = failed else { panic!("{failed:?}") };
             assert_eq!((none.granted, none.needed, none.failed.len()), (0, 3, 5), "{none:?}");
-            let unreachable = |kind| kind == NodeErrorKind::Unreachable;
-            assert!(none.failed.iter().all(|error| unreachable(error.kind())), "{none:?}");
         }
         let unseen = lock.inspect();
         let Err(InspectError::Unanswered(errors)) = unseen else { panic!("{unseen:?}") };
