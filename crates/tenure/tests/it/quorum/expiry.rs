@@ -30,7 +30,7 @@ fn number(client: &Client, key: &str) -> FencingToken {
 
 /// A day after a lock was used the last time nothing of it is on any node.
 #[test]
-fn many_names_leave_nothing_and_numbers_after_that_are_larger() {
+fn t16_many_names_leave_nothing_and_numbers_after_that_are_larger() {
     let (clock, names) = (Clock::new(), scale(100, 20_000));
     let (nodes, key) = (five(&clock), unique_key("names"));
     let client = nodes.client();

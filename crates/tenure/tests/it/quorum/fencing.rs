@@ -111,7 +111,7 @@ const HOLDS_OF_TROUBLE: usize = 8;
 
 /// Four clients want the lock, and there is always trouble at one node or at two.
 #[test]
-fn numbers_are_unique_and_in_order_whatever_happens_to_two_nodes() {
+fn t14_numbers_are_unique_and_in_order_whatever_happens_to_two_nodes() {
     let (five, key) = (Five::start(), unique_key("fencing"));
     let wanted = scale(200, 10_000);
     let (holds, count) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
