@@ -187,16 +187,15 @@ impl Waiting {
         if self.until.is_none() && !self.told {
             return None;
         }
-        let poll = now + self.backoff.next_delay(random);
-        self.clip(now, poll)
+        self.handle_not_yet(now, random)
     }
 
-    /// Nodes told that they may not vote yet: when to try again, or `None` to give up. That ends by
-    /// itself, unlike an outage, so a wait without an end outlasts it.
+    /// Nodes cannot tell yet, and will soon: when to try again, or `None` to give up. Unlike an
+    /// outage that ends by itself, so a wait without an end outlasts it.
     #[must_use]
-    pub fn handle_doubted(&mut self, now: Timestamp, random: u64) -> Option<Timestamp> {
-        self.told = true;
-        self.handle_unknown(now, random)
+    pub fn handle_not_yet(&mut self, now: Timestamp, random: u64) -> Option<Timestamp> {
+        let poll = now + self.backoff.next_delay(random);
+        self.clip(now, poll)
     }
 
     /// The last moment of a try; [`Timestamp::MAX`] for ever.
@@ -305,7 +304,7 @@ mod tests {
         assert_eq!(waiting.handle_unknown(at(0), 0), None);
         assert!(waiting.handle_held(at(0), NEVER, 0).is_some());
         assert!(waiting.handle_unknown(at(1), 0).is_some());
-        assert!(Waiting::new(at(0), Wait::Forever).handle_doubted(at(0), 0).is_some());
+        assert!(Waiting::new(at(0), Wait::Forever).handle_not_yet(at(0), 0).is_some());
         let mut waiting = Waiting::new(at(0), Wait::Within(ms(100)));
         assert!(waiting.handle_unknown(at(0), 0).is_some());
         assert_eq!(waiting.handle_unknown(at(100), 0), None);

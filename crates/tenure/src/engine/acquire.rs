@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock,
-    error::{AcquireError, NoQuorum},
+    error::{AcquireError, NoQuorum, NodeErrorKind},
     event,
     node::News,
     random,
@@ -42,6 +42,7 @@ impl State {
     ) -> Result<Acquired, AcquireError> {
         let AcquireRequest { key, class, wait, .. } = request;
         let began = clock::now();
+        let patience = began + command_limit(request.settings.ttl.get());
         let mut waiting = Waiting::new(began, *wait);
         let mut seen = None;
         let mut quest = Quest::begin(self, request, seen)?;
@@ -92,7 +93,9 @@ impl State {
                     none.failed.iter().for_each(|error| event::untold(key, class, error));
                     let next = match held {
                         Some(held) => waiting.handle_held(now, held.ttl_left, random),
-                        None if will_be_told(&none) => waiting.handle_doubted(now, random),
+                        None if will_tell(&none) || now < patience && is_slow(&none) => {
+                            waiting.handle_not_yet(now, random)
+                        }
                         None => waiting.handle_unknown(now, random),
                     };
                     if !quest.is_queued() {
@@ -165,9 +168,15 @@ impl State {
 }
 
 /// Whether a majority will be there when the nodes that may not vote yet do.
-fn will_be_told(none: &NoQuorum) -> bool {
+fn will_tell(none: &NoQuorum) -> bool {
     let doubted = none.failed.iter().filter(|error| error.is_doubt()).count();
     doubted > 0 && none.granted + doubted >= none.needed
+}
+
+/// Whether nodes were given up that may only be slow: an attempt at several has less time than one
+/// at the only node, which must not make a wait without an end end sooner.
+fn is_slow(none: &NoQuorum) -> bool {
+    none.failed.iter().any(|error| error.kind() == NodeErrorKind::TimedOut)
 }
 
 /// What the last try of a wait may take: a healthy server on a busy machine answers in it, and a
