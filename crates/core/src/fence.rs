@@ -17,6 +17,9 @@ impl FencingToken {
     /// apart from its neighbours.
     pub const MAX: Self = Self((1 << 53) - 1);
 
+    /// The smallest number, below that of every grant.
+    pub const LEAST: Self = Self(0);
+
     /// Takes a number that a node gave, or `None` above [`FencingToken::MAX`].
     #[must_use]
     pub const fn new(number: u64) -> Option<Self> {

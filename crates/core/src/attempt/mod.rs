@@ -184,9 +184,11 @@ impl Attempt {
 
     /// Whether the votes are split, as far as was heard: some granted, or the refusals name several
     /// holders. Then there may be nobody who holds the lock, and nobody whose end to wait for.
+    ///
+    /// Several may have one label, as those of one process do; their numbers differ.
     #[must_use]
     pub fn is_split(&self) -> bool {
-        let mut holders = self.nodes.iter().filter_map(|node| Some(&node.refusal()?.holder));
+        let mut holders = self.nodes.iter().filter_map(Standing::holder);
         let first = holders.next();
         first.is_some()
             && (holders.any(|holder| Some(holder) != first)

@@ -1,7 +1,7 @@
 //! What an attempt knows of one node.
 
 use super::Vote;
-use crate::{Confirmation, FencingToken, Held, TtlLeft};
+use crate::{Confirmation, FencingToken, Held, Holder, TtlLeft};
 
 /// What an attempt knows of one node. For those who compare attempts, as models do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -69,6 +69,15 @@ impl Standing {
             Some(Vote::Refused { held, .. }) => Some(held),
             _ => self.taken.as_ref(),
         }
+    }
+
+    /// Who holds the lock there, and under which number, as far as it said so.
+    pub(super) fn holder(&self) -> Option<(&Holder, Option<FencingToken>)> {
+        let number = match &self.vote {
+            Some(Vote::Refused { last_number, .. }) => *last_number,
+            _ => None,
+        };
+        Some((&self.refusal()?.holder, number))
     }
 
     /// Its vote may still come.

@@ -3,7 +3,7 @@
 
 use std::{rc::Rc, time::Duration};
 
-use tenure_core::{Holder, Inspection, Next, Op, Quorum, Release, Reply, Ttl};
+use tenure_core::{FencingToken, Holder, Inspection, Next, Op, Quorum, Release, Reply, Ttl};
 
 use super::{
     nodes::each,
@@ -22,11 +22,17 @@ impl State {
         op: &Op,
         limit: Duration,
     ) -> impl Future<Output = Result<Reply, NodeErrors>> + use<> {
+        let mut op = op.clone();
+        if let (Op::Release { number, .. }, None) = (&mut op, self.nodes.sole()) {
+            // Those who wait are told of a release that leaves a number behind. Whoever releases by
+            // token does not know the lease's.
+            number.get_or_insert(FencingToken::LEAST);
+        }
         let calls =
             self.nodes.iter().map(|(id, _)| self.nodes.call(id, op.clone(), limit)).collect();
         let state = Rc::clone(self);
         let (is_inspection, is_forced) =
-            (matches!(op, Op::Inspect { .. }), matches!(op, Op::ForceRelease { .. }));
+            (matches!(&op, Op::Inspect { .. }), matches!(&op, Op::ForceRelease { .. }));
         async move {
             let answers = each(calls).await;
             if let (Some(_), Some(answer)) = (state.nodes.sole(), answers.first()) {

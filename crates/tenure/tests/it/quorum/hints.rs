@@ -125,6 +125,10 @@ fn each_node_tells_of_a_release_once_and_none_of_an_attempt_that_is_undone() {
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
     nodes.becomes_free(&key);
     assert_eq!(hints(&mut listeners), [1; 3]);
+    let token = lock.acquire_within(LIMIT).unwrap().detach();
+    lock.release(&token).unwrap();
+    nodes.becomes_free(&key);
+    assert_eq!(hints(&mut listeners), [1; 3], "by token, too");
     let guard = lock.acquire_within(LIMIT).unwrap();
     assert!(lock.force_release().unwrap().is_some());
     assert_eq!(hints(&mut listeners), [1; 3]);
