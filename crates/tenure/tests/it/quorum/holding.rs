@@ -59,6 +59,20 @@ fn a_node_that_lost_its_key_gets_it_again_and_counts_from_then_on() {
     guard.release().unwrap();
 }
 
+/// Another may have had that one and the next that forgets, between one renewal and the other.
+#[test]
+fn a_node_that_was_just_given_its_key_again_does_not_count_yet() {
+    let (nodes, key) = (Nodes::start(3), unique_key("not-yet"));
+    let guard = nodes.client().lock(&key).ttl(secs(6)).acquire_within(LIMIT).unwrap();
+    let token = guard.token().as_str().to_owned();
+    eventually(LIMIT, "all have the key", || nodes.having(&key, token.as_bytes()) == 3);
+    nodes.0[0].restart_empty();
+    eventually(LIMIT, "it has the key again", || nodes.having(&key, token.as_bytes()) == 3);
+    nodes.0[1].restart_empty();
+    eventually(LIMIT, "it is lost", || guard.ensure_held().is_err());
+    assert_eq!(guard.lost(), LossReason::Gone);
+}
+
 /// Another may have held the lock while a majority had no key of ours.
 #[test]
 fn a_majority_that_lost_the_key_loses_the_lease_and_nothing_is_made_again() {
