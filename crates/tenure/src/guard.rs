@@ -93,6 +93,8 @@ impl LockGuard {
     ///
     /// # Errors
     ///
+    /// [`ExtendError::Config`] for a bad TTL; where several servers vote, for one above
+    /// [`Lock::longest_ttl`](crate::Lock::longest_ttl), too.
     /// [`ExtendError::NotHeld`] when the lease is lost: nothing is created anew.
     /// [`ExtendError::Unconfirmed`] when too few servers could tell; the deadline stays as it was.
     ///

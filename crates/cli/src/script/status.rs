@@ -57,10 +57,10 @@ fn asked(lock: &Lock) -> (Result<Inspection, InspectError>, Result<Vec<NodeRepor
     })
 }
 
-/// Whether one of several servers votes.
+/// Whether one of several servers may vote.
 fn line(report: &NodeReport) -> String {
     let NodeReport { node, trouble, .. } = report;
-    let Some(error) = trouble else { return format!("{node} votes\n") };
+    let Some(error) = trouble else { return format!("{node} may vote\n") };
     let why = chain(error);
     one_line(why.strip_prefix("the server ").unwrap_or(&why)) + "\n"
 }

@@ -23,7 +23,7 @@ fn status_says_of_each_whether_it_votes() {
     servers[2].kill();
     let ran = status(&urls, &[&key]).run().code(1).silent();
     let lines: Vec<_> = ran.stdout.lines().collect();
-    assert_eq!(lines[..2], ["free".to_owned(), format!("{one} votes")]);
+    assert_eq!(lines[..2], ["free".to_owned(), format!("{one} may vote")]);
     let why = format!("{young} may have forgotten locks and does not vote yet: it started about ");
     assert!(lines[2].starts_with(&why) && lines[2].contains("`?durable=yes`"), "{ran:?}");
     assert!(lines[3].starts_with(&format!("{three} cannot be reached")), "{ran:?}");
@@ -50,7 +50,7 @@ fn the_longest_ttl_says_how_long_a_server_is_doubted() {
     // Each new client goes by what the server tells of its age, in whole seconds.
     eventually(PATIENCE, "it votes", || {
         let ran = status(&urls, &["--longest-ttl", "0.5", &key]).run().code(1).silent();
-        ran.stdout.contains(&format!("{} votes\n", names[1]))
+        ran.stdout.contains(&format!("{} may vote\n", names[1]))
     });
     run(&["--longest-ttl", "29"]).code(64).stdout("").says(&["longest_ttl is 29s", "own TTL"]);
     let ran = status(&urls, &["--longest-ttl", "0", &key]).run().code(64).stdout("");
@@ -67,7 +67,7 @@ fn too_few_to_tell_are_named_all_the_same() {
     servers[2].kill();
     let ran = status(&urls, &[&key]).run().code(69).says(&["cannot tell whether the lock", &key]);
     let lines: Vec<_> = ran.stdout.lines().collect();
-    assert_eq!(lines[0], format!("{one} votes"));
+    assert_eq!(lines[0], format!("{one} may vote"));
     assert!(lines[1].starts_with(&format!("{two} cannot be reached")), "{ran:?}");
     assert!(lines[2].starts_with(&format!("{three} cannot be reached")), "{ran:?}");
     let json = status(&urls, &["--json", &key]).run().code(69).stdout;

@@ -9,6 +9,7 @@ mod vote;
 
 use std::{hash::Hash, time::Duration};
 
+use self::standing::Refuser;
 pub use self::{
     standing::Standing,
     vote::{Outcome, Vote},
@@ -161,10 +162,16 @@ impl Attempt {
         self.seen
     }
 
+    /// A node's last number while our key was there, as far as it told.
+    #[must_use]
+    pub fn number(&self, node: NodeId) -> Option<FencingToken> {
+        self.nodes.get(node.0).and_then(Standing::number)
+    }
+
     /// Whether a node has our key, as far as it told.
     #[must_use]
     pub fn holds(&self, node: NodeId) -> bool {
-        self.nodes.get(node.0).is_some_and(|node| node.number().is_some())
+        self.number(node).is_some()
     }
 
     /// The next node that must be sent a release after a failed attempt: one that granted, did not
@@ -182,17 +189,17 @@ impl Attempt {
         None
     }
 
-    /// Whether the votes are split, as far as was heard: some granted, or the refusals name several
-    /// holders. Then there may be nobody who holds the lock, and nobody whose end to wait for.
+    /// Whether the votes are split, as far as was heard: some refused, and no majority for one
+    /// holder. Then there may be nobody who holds the lock, and nobody whose end to wait for.
     ///
     /// Several may have one label, as those of one process do; their numbers differ.
     #[must_use]
     pub fn is_split(&self) -> bool {
-        let mut holders = self.nodes.iter().filter_map(Standing::holder);
-        let first = holders.next();
-        first.is_some()
-            && (holders.any(|holder| Some(holder) != first)
-                || self.count(|node| node.number().is_some()) > 0)
+        let holders = || self.nodes.iter().filter_map(Standing::refuser);
+        let one = |of: &Refuser<'_>| holders().filter(|other| of.may_be(other)).count();
+        let most = holders().map(|holder| one(&holder)).max().unwrap_or(0);
+        let granted = self.count(|node| node.number().is_some());
+        most < self.quorum.needed() && most > 0 && (most < holders().count() || granted > 0)
     }
 
     /// When the attempt began: validity counts from here.

@@ -71,13 +71,13 @@ impl Standing {
         }
     }
 
-    /// Who holds the lock there, and under which number, as far as it said so.
-    pub(super) fn holder(&self) -> Option<(&Holder, Option<FencingToken>)> {
+    /// For whom it refused, if it did.
+    pub(super) fn refuser(&self) -> Option<Refuser<'_>> {
         let number = match &self.vote {
             Some(Vote::Refused { last_number, .. }) => *last_number,
             _ => None,
         };
-        Some((&self.refusal()?.holder, number))
+        Some(Refuser { holder: &self.refusal()?.holder, number })
     }
 
     /// Its vote may still come.
@@ -93,6 +93,20 @@ impl Standing {
     /// A confirmation could make it agree on this number.
     pub(super) fn can_be_asked(&self, number: FencingToken) -> bool {
         !self.lost && self.refusal().is_none() && self.number != Some(number)
+    }
+}
+
+/// Who holds the lock where it was refused, and under which number, where that was told.
+pub(super) struct Refuser<'a> {
+    holder: &'a Holder,
+    number: Option<FencingToken>,
+}
+
+impl Refuser<'_> {
+    /// Whether it may be the same one. Holders of other libraries have no numbers.
+    pub(super) fn may_be(&self, other: &Self) -> bool {
+        let differ = self.number.zip(other.number).is_some_and(|(one, other)| one != other);
+        self.holder == other.holder && (self.holder.is_foreign() || !differ)
     }
 }
 

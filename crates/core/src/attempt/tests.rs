@@ -199,16 +199,22 @@ fn an_even_split_is_contention() {
 #[test]
 fn votes_are_split_when_nobody_may_have_a_majority() {
     let by_under = |name: &[u8], number| {
-        let held = Held { holder: Holder::from_value(name), ttl_left: TtlLeft::Never };
+        let value = [b"0123456789abcdef0123456789abcdef@", name].concat();
+        let held = Held { holder: Holder::from_value(&value), ttl_left: TtlLeft::Never };
         Vote::Refused { held, last_number: Some(n(number)) }
     };
     let by = |name| by_under(name, 7);
+    let theirs = |number| Vote::Refused { held: held(1), last_number: Some(n(number)) };
     for (votes, is_split) in [
         (vec![by(b"x"), by(b"x"), by(b"x")], false),
         (vec![by(b"x"), Vote::Unknown, Vote::Unknown], false),
         (vec![by(b"x"), by(b"y")], true),
+        (vec![theirs(1), theirs(2)], false),
         (vec![by(b"x"), by_under(b"x", 8)], true),
-        (vec![granted(1), by(b"x"), by(b"x")], true),
+        (vec![granted(1), by(b"x"), by(b"x")], false),
+        (vec![granted(1), by(b"x"), Vote::Unknown], true),
+        (vec![granted(1), by(b"x"), by_under(b"x", 8)], true),
+        (vec![by(b"x"), by_under(b"x", 8), by(b"x")], false),
         (vec![granted(1), Vote::Unknown, Vote::Unknown], false),
         (vec![Vote::Unknown; 3], false),
     ] {

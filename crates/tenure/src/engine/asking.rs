@@ -93,7 +93,6 @@ fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<Node
         }
     }
     let silent = quorum.nodes() - told.len();
-    let last_number = told.iter().filter_map(|one| one.last_number).max();
     let holders = told.iter().filter_map(|one| one.held.as_ref());
     let count = |holder: &Holder| holders.clone().filter(|held| held.holder == *holder).count();
     let most = holders.clone().max_by_key(|held| count(&held.holder));
@@ -108,6 +107,18 @@ fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<Node
     if of_majority.is_none() && count + silent >= quorum.needed() {
         return Err(NodeErrors::of(failed));
     }
+    let holder = of_majority.as_ref().map(|held| &held.holder);
+    let is_of = |one: &Inspection| one.held.as_ref().map(|held| &held.holder) == holder;
+    let mut numbers: Vec<_> = told
+        .iter()
+        .filter(|one| holder.is_none() || is_of(one))
+        .map(|one| one.last_number)
+        .collect();
+    numbers.sort_unstable();
+    // A majority knows the holder's. A larger one was given in vain, on one that it missed.
+    let rank = if holder.is_some() { quorum.needed() } else { 1 };
+    let last_number =
+        numbers.len().checked_sub(rank).and_then(|index| numbers.get(index).copied().flatten());
     Ok(Inspection { held: of_majority, last_number, waiters: Vec::new(), waiting: 0 })
 }
 

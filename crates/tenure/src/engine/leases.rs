@@ -275,8 +275,9 @@ impl Leases {
         if let Err(error) = answer {
             event::renewal_failed(entry.cell.key(), &entry.class, error);
         }
-        let has_run_out = entry.lease.lost().is_some();
-        entry.seats.renewed(clock::now(), node, answer, has_run_out)
+        let now = clock::now();
+        let has_run_out = entry.lease.lost().is_some() || now >= entry.lease.deadline();
+        entry.seats.renewed(now, node, answer, has_run_out)
     }
 
     /// A majority had the key at `sent`, and all the time before.

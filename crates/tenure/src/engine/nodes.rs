@@ -79,8 +79,10 @@ impl Nodes {
         let call = self.get(id).call(op, limit);
         Box::pin(async move {
             let answer = call.await;
-            doubts.heard(id, sent, &answer)?;
-            refusal.map_or(answer, Err)
+            let counted = doubts.heard(id, sent, &answer);
+            let reply = answer?;
+            counted?;
+            refusal.map_or(Ok(reply), Err)
         })
     }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock,
-    error::{ExtendError, NodeError, NodeErrorKind, RevalidateError},
+    error::{ConfigError, ExtendError, NodeError, NodeErrorKind, RevalidateError},
     node, task,
 };
 
@@ -206,6 +206,14 @@ impl State {
         }
         let renewal = self.leases.renewal(id, ttl);
         let renewal = renewal.ok_or(ExtendError::NotHeld(LossReason::Released))?;
+        let longest = self.leases.longest_ttl(id).filter(|_| self.nodes.sole().is_none());
+        if longest.is_some_and(|longest| ttl > longest) {
+            return Err(ExtendError::Config(ConfigError::Setting {
+                setting: "ttl",
+                value: format!("{:?}", ttl.get()),
+                bound: "where several servers vote it must be at most the lock's longest_ttl",
+            }));
+        }
         match self.ask_for(id, renewal, Purpose::Extension).await {
             Some(Verdict::Untold(errors)) => Err(ExtendError::Unconfirmed(errors)),
             Some(_) => {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{FencingToken, Held, LockKey, Op, Reply, Token, Ttl};
+use tenure_core::{Confirmation, FencingToken, Held, LockKey, NodeId, Op, Reply, Token, Ttl};
 
 use super::{
     nodes::each,
@@ -26,8 +26,9 @@ pub(super) enum Resumed {
 impl State {
     /// Asks every node, and waits for all of them: the number depends on it.
     ///
-    /// The number is one that a majority has, so all later ones are larger: the largest such. When
-    /// all nodes that agreed on the lease's number answer, it is that.
+    /// The number is one that a majority has while the lock is the lease's there, as for an
+    /// attempt, so no other lease ever has it: the largest that is heard of, and the others are
+    /// asked to follow. Any majority knows the one that the lease had, so it is never smaller.
     pub(super) async fn resumed(
         &self,
         key: &LockKey,
@@ -44,11 +45,11 @@ impl State {
         let mut tally = Tally::new(quorum);
         let (mut numbers, mut seats, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         let mut others = None;
-        for ((_, node), answer) in self.nodes.iter().zip(answers) {
+        for ((id, node), answer) in self.nodes.iter().zip(answers) {
             let mut seat = Seat::default();
             let said = match answer {
                 Ok(Reply::Granted(number)) => {
-                    numbers.push(number);
+                    numbers.push((id, number));
                     seat = Seat::granted(Standing::default(), now);
                     Said::Ours
                 }
@@ -67,13 +68,54 @@ impl State {
             tally.add(said);
             seats.push(seat);
         }
-        numbers.sort_unstable_by(|one, other| other.cmp(one));
         let (granted, needed) = (numbers.len(), quorum.needed());
-        match (tally.verdict(), numbers.get(needed - 1), others) {
-            (Some(Verdict::Ours), Some(number), _) => Ok(Resumed::Yes(*number, seats)),
-            (Some(Verdict::Other(_)), _, Some(held)) => Ok(Resumed::Held(held)),
-            (Some(Verdict::Gone | Verdict::Other(_)), ..) => Ok(Resumed::Free),
-            _ => Err(NoQuorum { granted, needed, failed }),
+        match (tally.verdict(), others) {
+            (Some(Verdict::Other(_)), Some(held)) => return Ok(Resumed::Held(held)),
+            (Some(Verdict::Gone | Verdict::Other(_)), _) => return Ok(Resumed::Free),
+            (Some(Verdict::Ours), _) => {
+                let agreed = self.agreed(numbers, key, token, ttl, limit, &mut failed).await;
+                if let Some(number) = agreed {
+                    return Ok(Resumed::Yes(number, seats));
+                }
+            }
+            _ => {}
         }
+        Err(NoQuorum { granted, needed, failed })
+    }
+
+    /// Has a majority of the nodes that have the key agree on the largest of their numbers.
+    async fn agreed(
+        &self,
+        mut numbers: Vec<(NodeId, FencingToken)>,
+        key: &LockKey,
+        token: &Token,
+        ttl: Ttl,
+        limit: Duration,
+        failed: &mut Vec<NodeError>,
+    ) -> Option<FencingToken> {
+        // The second round is for a number that was raised meanwhile.
+        for _ in 0..=2 {
+            let (_, number) = *numbers.iter().max_by_key(|(_, number)| *number)?;
+            let (agreed, behind): (Vec<_>, Vec<_>) =
+                numbers.into_iter().partition(|(_, its)| *its == number);
+            if agreed.len() >= self.nodes.quorum().needed() {
+                return Some(number);
+            }
+            let confirm = || Op::Confirm { key: key.clone(), token: token.clone(), ttl, number };
+            let calls = behind.iter().map(|(id, _)| self.nodes.call(*id, confirm(), limit));
+            let answers = each(calls.collect()).await;
+            numbers = agreed;
+            for ((id, _), answer) in behind.into_iter().zip(answers) {
+                match answer {
+                    Ok(Reply::Confirmed { answer: Confirmation::Ours(number), .. }) => {
+                        numbers.push((id, number));
+                    }
+                    // It has lost the key, or cannot tell the number.
+                    Ok(_) => {}
+                    Err(error) => failed.push(error),
+                }
+            }
+        }
+        None
     }
 }

@@ -88,10 +88,12 @@ impl Seats {
                 seat.since = None;
                 Said::Other(holder.clone())
             }
-            Ok(RenewalAnswer::Gone | RenewalAnswer::Refused(_)) => {
+            Ok(RenewalAnswer::Gone) => {
                 seat.since = None;
                 Said::Gone
             }
+            // It comes as an error.
+            Ok(RenewalAnswer::Refused(_)) => return None,
             Err(error) => Said::Untold(error.clone()),
         })
     }

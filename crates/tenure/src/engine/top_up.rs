@@ -50,7 +50,7 @@ impl State {
                 });
                 self.confirm_late(id, node, *number);
             }
-            Ok(Reply::Held(_)) => {
+            Ok(Reply::Held(_) | Reply::Faulty(_)) => {
                 self.leases.with_seats(id, |seats| seats.told(now, node, false));
             }
             Err(error) if !error.may_be_applied() => {
@@ -64,7 +64,7 @@ impl State {
 
     /// Has a node that granted under a smaller number than the lease's raise its own, so that it
     /// tells the lease's to whoever takes the lease up by its token.
-    fn confirm_late(&self, id: LeaseId, node: NodeId, its: FencingToken) {
+    pub(super) fn confirm_late(&self, id: LeaseId, node: NodeId, its: FencingToken) {
         let Some(cell) = self.leases.held(id) else { return };
         let Some(ttl) = self.leases.ttl(id) else { return };
         if its < cell.number() {

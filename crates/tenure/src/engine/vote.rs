@@ -324,11 +324,14 @@ impl Ballot {
     /// was granted in doubt belongs to it now: the others have told that nobody else has the lock.
     pub(super) fn follow(self, state: &Rc<State>, id: LeaseId) {
         let until = self.sent() + self.limit;
-        let Self { mut said, says, nodes, .. } = self;
+        let Self { mut said, says, nodes, attempt, .. } = self;
         drop(says);
         for (index, node) in nodes.into_iter().enumerate() {
+            let id_of_node = NodeId(index);
             if let Some(number) = node.granted_in_doubt {
-                state.heard_late(id, NodeId(index), &Ok(Reply::Granted(number)), true);
+                state.heard_late(id, id_of_node, &Ok(Reply::Granted(number)), true);
+            } else if let Some(number) = attempt.number(id_of_node) {
+                state.confirm_late(id, id_of_node, number);
             }
         }
         let state = Rc::clone(state);

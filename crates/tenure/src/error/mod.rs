@@ -51,7 +51,8 @@ pub struct NoQuorum {
     pub granted: usize,
     /// How many would have had to.
     pub needed: usize,
-    /// Why those could not tell that neither granted nor refused it, in the order of the addresses.
+    /// Why those could not tell that neither granted nor refused it, and those that granted it and
+    /// could not confirm it, in the order of the addresses.
     pub failed: Vec<NodeError>,
 }
 
@@ -63,7 +64,7 @@ impl fmt::Display for NoQuorum {
         }
         match granted < needed {
             true => write!(f, "only {granted} of {needed} needed servers granted the lock, ")?,
-            false => write!(f, "{granted} servers granted the lock, but too late, ")?,
+            false => write!(f, "{granted} servers granted the lock, but did not agree in time, ")?,
         }
         write!(f, "{} failed", failed.len())
     }

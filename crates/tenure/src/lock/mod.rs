@@ -121,8 +121,9 @@ impl Lock {
 
     /// Takes up a lease again by its token, from [`LockGuard::detach`] or another process.
     ///
-    /// The number stays the same and the TTL is raised, never lowered. `None` when the token holds
-    /// the lock no more: a lease that has ended is not taken again as if it had never ended.
+    /// The number stays the same and the TTL is raised, never lowered. (Where several servers vote,
+    /// and not all that had agreed on the number answer, it may be larger.) `None` when the token
+    /// holds the lock no more: a lease that has ended is not taken again as if it had never ended.
     ///
     /// # Errors
     ///
@@ -182,7 +183,8 @@ impl Lock {
         }
     }
 
-    /// Deletes the key whoever holds it, and says who did; `None` when nobody did.
+    /// Deletes the key whoever holds it, and says who did; `None` when nobody did. Of several
+    /// servers, it says whose key was deleted on most of those that had one.
     ///
     /// As with [`Lock::steal`], the holder goes on until it notices. Some other libraries set the
     /// key again when they renew.
@@ -222,7 +224,9 @@ impl Lock {
     /// Asks each server whether it would vote on this lock now, in the order of the addresses.
     ///
     /// A server that is alone always would, when it answers. Of several, one that restarted lately,
-    /// whose clock jumped, or that has another address here would not; nor would a replica.
+    /// whose clock jumped, or that has another address here would not; nor would a replica. That
+    /// one has no room left, or does not permit this user what a lock needs, only an acquisition
+    /// tells.
     ///
     /// # Errors
     ///

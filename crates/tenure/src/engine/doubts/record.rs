@@ -40,8 +40,11 @@ impl Record {
         Self { node, is_durable, run: None, same_as: None, clock, told }
     }
 
-    /// The run that it was last known to be, and its name.
+    /// The run that it was last known to be, and its name; `None` for a second address.
     pub(super) fn server(&self) -> Option<(Arc<str>, Arc<str>)> {
+        if self.same_as.is_some() {
+            return None;
+        }
         Some((self.run.as_ref()?.id.clone()?, Arc::clone(self.node.name())))
     }
 

@@ -72,6 +72,14 @@ impl InFlight {
         }
     }
 
+    /// The ops among them.
+    pub(super) fn requests(&self) -> impl Iterator<Item = &Request> {
+        self.queue.iter().filter_map(|expected| match expected {
+            Expected::Op { request, .. } => Some(request),
+            _ => None,
+        })
+    }
+
     pub(super) fn next(&self) -> Option<&Expected> {
         self.queue.front()
     }

@@ -27,6 +27,15 @@ impl Request {
         self.answer.is_closed() && !matches!(self.op, Op::Release { .. })
     }
 
+    /// Whether it gives back what the other asks for.
+    pub(super) fn undoes(&self, other: &Self) -> bool {
+        let Op::Release { token: released, .. } = &self.op else { return false };
+        match &other.op {
+            Op::Acquire { token, .. } | Op::Steal { token, .. } => token == released,
+            _ => false,
+        }
+    }
+
     pub(super) fn answer(self, result: Result<Reply, NodeError>) {
         // A caller that has stopped waiting is no error.
         _ = self.answer.send(result);

@@ -8,7 +8,7 @@ use super::place::Place;
 use crate::{ms, secs};
 
 pub(super) fn an_extension_raises_the_ttl(at: &Place) {
-    let guard = at.client().lock(&at.key).acquire().unwrap();
+    let guard = at.client().lock(&at.key).longest_ttl(secs(60)).acquire().unwrap();
     guard.extend(secs(60)).unwrap();
     assert!(at.ttl_left() > secs(30) && at.ttl_left() <= secs(60));
     assert!(guard.valid_for().unwrap() > secs(30));

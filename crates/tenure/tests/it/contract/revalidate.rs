@@ -18,7 +18,8 @@ fn kept_by_another(at: &Place) -> Guard {
 }
 
 fn shortly_held(at: &Place) -> Guard {
-    let lock = at.client().lock(&at.key).ttl(ms(400)).renewal(Renewal::Manual);
+    let lock =
+        at.client().lock(&at.key).ttl(ms(400)).longest_ttl(secs(60)).renewal(Renewal::Manual);
     lock.acquire_within(LIMIT).unwrap()
 }
 
@@ -87,7 +88,7 @@ pub(super) fn a_lease_that_is_lost_for_good_stays_lost(at: &Place) {
 }
 
 pub(super) fn a_lease_that_is_held_stays_held(at: &Place) {
-    let guard = at.client().lock(&at.key).ttl(secs(60)).acquire().unwrap();
+    let guard = at.client().lock(&at.key).ttl(secs(60)).longest_ttl(secs(600)).acquire().unwrap();
     guard.revalidate().unwrap();
     assert!(guard.valid_for().unwrap() > secs(30));
     // What was extended is not shortened.

@@ -37,3 +37,25 @@ fn what_a_server_missed_is_made_up_for_when_it_is_back() {
         eventually(LIMIT, "it is released", || !servers::exists(down, &key));
     }
 }
+
+/// It was asked for the key by a script that it has forgotten, and the release is on its way behind
+/// that in full.
+#[test]
+fn what_a_server_did_not_know_how_to_do_is_not_done_after_its_undoing() {
+    let (nodes, key) = (Nodes::start(3), unique_key("forgot-how"));
+    let lock = nodes.client().lock(&key).ttl(secs(600)).node_limit(LIMIT);
+    for node in &nodes.0 {
+        assert!(node.cmd(&["SET", &key, "theirs", "PX", "600000"]).is_ok());
+    }
+    assert!(lock.try_acquire().unwrap().is_none());
+    assert_eq!(nodes.0[2].cmd(&["DEL", &key]).int(), 1);
+    assert!(nodes.0[2].cmd(&["SCRIPT", "FLUSH"]).is_ok());
+    let frozen = nodes.0[2].freeze_process();
+    assert!(lock.try_acquire().unwrap().is_none(), "two of three refuse");
+    frozen.thaw();
+    // The first comes behind the release, and the second behind whatever was asked again.
+    for _ in 0..2 {
+        assert!(lock.inspect().unwrap().held.is_some());
+    }
+    assert!(!servers::exists(&nodes.0[2], &key));
+}

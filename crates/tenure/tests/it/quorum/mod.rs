@@ -1,5 +1,6 @@
 //! Several servers that vote, and some of them in trouble.
 
+mod agreeing;
 mod back;
 mod chaos;
 mod clocks;

@@ -67,7 +67,7 @@ fn contention_and_outage_are_told_apart_whoever_refuses_and_whoever_is_down() {
 #[test]
 fn each_operation_names_every_server_that_could_not_tell() {
     let (nodes, key) = (Nodes::start(5), unique_key("named"));
-    let lock = nodes.client().lock(&key).ttl(secs(600));
+    let lock = nodes.client().lock(&key).ttl(secs(600)).longest_ttl(secs(900));
     let guard = lock.acquire().unwrap();
     let killed = &nodes.0[1..4];
     killed.iter().for_each(Server::kill);

@@ -149,11 +149,14 @@ impl Connection {
     }
 
     /// The server has forgotten its scripts. The op was not applied; one that nobody waits for any
-    /// more is dropped, since its undoing may already be on its way.
+    /// more is dropped, and so is one whose undoing is already on its way: it would come after it.
     fn send_again(&mut self, request: Request) {
         self.sent_scripts.clear();
-        if !request.is_pointless() {
-            self.shared.queue.borrow_mut().push_back(request);
+        let mut queue = self.shared.queue.borrow_mut();
+        let is_undone =
+            self.in_flight.requests().chain(&*queue).any(|later| later.undoes(&request));
+        if !request.is_pointless() && !is_undone {
+            queue.push_back(request);
         }
     }
 }

@@ -27,7 +27,7 @@ fn until_renewed(node: &Server, guard: &LockGuard, times: usize) {
 #[test]
 fn p02_an_extension_that_some_servers_refuse_loses_nothing() {
     let (nodes, key) = (Nodes::start(3), unique_key("p02"));
-    let guard = nodes.client().lock(&key).ttl(secs(600)).acquire().unwrap();
+    let guard = nodes.client().lock(&key).ttl(secs(600)).longest_ttl(secs(900)).acquire().unwrap();
     until_had_by(&nodes, &guard, 3);
     let refuse = |node: &Server, replicas| {
         assert!(node.cmd(&["CONFIG", "SET", "min-replicas-to-write", replicas]).is_ok());
@@ -53,7 +53,7 @@ fn p02_an_extension_that_some_servers_refuse_loses_nothing() {
 #[test]
 fn p03_a_lease_outlives_servers_that_restart_empty_one_after_the_other() {
     let (nodes, key) = (Nodes::start(3), unique_key("p03"));
-    let lock = nodes.client().lock(&key).ttl(secs(600));
+    let lock = nodes.client().lock(&key).ttl(secs(600)).longest_ttl(secs(900));
     let guard = lock.acquire().unwrap();
     until_had_by(&nodes, &guard, 3);
     for restarted in [2, 1, 0] {
@@ -75,7 +75,7 @@ fn p03_a_lease_outlives_servers_that_restart_empty_one_after_the_other() {
 #[test]
 fn p03_without_topping_up_the_second_restart_loses_the_lease() {
     let (nodes, key) = (Nodes::start(3), unique_key("p03-off"));
-    let lock = nodes.client().lock(&key).ttl(secs(600)).top_up(false);
+    let lock = nodes.client().lock(&key).ttl(secs(600)).longest_ttl(secs(900)).top_up(false);
     let guard = lock.acquire().unwrap();
     until_had_by(&nodes, &guard, 3);
     nodes.0[2].restart_empty();
@@ -141,7 +141,7 @@ fn p21_an_extension_over_five_servers_takes_nothing_again() {
     let client = nodes.client();
     for stolen in [false, true] {
         let key = unique_key("p21");
-        let guard = client.lock(&key).ttl(secs(600)).acquire().unwrap();
+        let guard = client.lock(&key).ttl(secs(600)).longest_ttl(secs(900)).acquire().unwrap();
         until_had_by(&nodes, &guard, 5);
         let lose = |node: &Server| match stolen {
             true => assert!(node.cmd(&["SET", &key, "another's", "PX", "600000"]).is_ok()),

@@ -137,7 +137,7 @@ fn p20_one_of_three_in_any_trouble_is_no_trouble_and_two_are_told() {
         let key = unique_key("p20");
         let lock = |urls: [&str; 3]| {
             let client = Client::connect(&urls.join(",")).unwrap();
-            client.lock(&key).ttl(secs(600)).node_limit(ms(500))
+            client.lock(&key).ttl(secs(600)).longest_ttl(secs(900)).node_limit(ms(500))
         };
         let lock_of_two = lock([up[0], one, up[1]]);
         for _ in 0..2 {
