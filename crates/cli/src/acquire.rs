@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use tenure::{AcquireError, FencingToken, Holder, Inspection, Lock, LockGuard, Ticket, TtlLeft};
+use tenure::{
+    AcquireError, FencingToken, Holder, Inspection, Lock, LockGuard, NodeError, NodeErrorKind,
+    Ticket, TtlLeft,
+};
 
 use crate::{
     events::{Event, Events},
@@ -44,7 +47,7 @@ pub(crate) fn acquire(
     manner: Manner<'_>,
 ) -> Result<LockGuard, Failure> {
     let mut acquiring = pin!(lock.acquire());
-    let mut tell_at = (manner.verbose || manner.nested).then(|| Instant::now() + NOTICE);
+    let mut tell_at = Some(Instant::now() + NOTICE);
     loop {
         match events.poll(acquiring.as_mut()) {
             Some(Ok(guard)) => return Ok(guard),
@@ -58,10 +61,12 @@ pub(crate) fn acquire(
             Some(_) => {}
             None => {
                 tell_at = None;
-                let holder = holder(lock, events);
-                tell_waiting(manner, holder.as_deref());
-                if let Some(trouble) = trouble(lock, events) {
-                    say(&trouble);
+                if manner.verbose || manner.nested {
+                    let holder = holder(lock, events);
+                    tell_waiting(manner, holder.as_deref());
+                }
+                if let Some(trouble) = trouble(lock, events, manner) {
+                    say(&format!("waiting for the lock {}: {trouble}", manner.key));
                 }
             }
         }
@@ -101,10 +106,16 @@ fn holder(lock: &Lock, events: &mut Events) -> Option<String> {
     described(&events.block_on(lock.inspect()).ok()?)
 }
 
-/// Why a server of several would not vote on the lock now, if one would not.
-fn trouble(lock: &Lock, events: &mut Events) -> Option<String> {
+/// Why one of several servers would not vote on the lock now, if one would not. One that may not
+/// vote yet is told of in any case: nobody would guess why a lock that is free is waited for.
+fn trouble(lock: &Lock, events: &mut Events, manner: Manner<'_>) -> Option<String> {
+    use NodeErrorKind as Kind;
     let nodes = events.block_on(lock.nodes()).ok().filter(|nodes| nodes.len() > 1)?;
-    nodes.iter().find_map(|node| node.trouble.as_ref()).map(|error| failure::chain(error))
+    let is_told = |error: &&NodeError| {
+        manner.verbose || matches!(error.kind(), Kind::Restarted | Kind::ClockJumped)
+    };
+    let mut troubles = nodes.iter().filter_map(|node| node.trouble.as_ref());
+    troubles.find(is_told).map(|error| failure::chain(error))
 }
 
 /// A holder for people: the label, and how long it has held and may hold the lock.

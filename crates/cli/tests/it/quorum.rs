@@ -38,12 +38,12 @@ fn a_command_is_not_disturbed_when_two_of_five_servers_are_killed() {
     let (ready, done, script) = until_told(&dir);
     let script = format!("{script}; exit 7");
     let status = || Tenure::to("status").env("TENURE_SERVERS", &urls).args([&key]).run();
-    let options = ["--ttl", "1", key.as_str()];
+    let options = ["--ttl", "2", key.as_str()];
     let running = Tenure::new().env("TENURE_SERVERS", &urls).args(options).sh(&script).start();
     let child = pid_in(&ready);
     nodes.0.truncate(3);
     // Three more TTLs than the key had when the two were killed.
-    let until = nodes.ends(&key).iter().max().unwrap() + 3_000;
+    let until = nodes.ends(&key).iter().max().unwrap() + 6_000;
     let renewed = || nodes.ends(&key).iter().all(|&end| end > until);
     eventually(PATIENCE, "the three others are renewed", renewed);
     assert!(is_running(child));
@@ -90,8 +90,9 @@ fn lose_three() {
     assert!(last < killed + 1_500, "alive {} ms after the end", last - killed - 1_500);
     assert!(last > killed, "it went on without them for a while");
     let status = Tenure::to("status").env("TENURE_SERVERS", &urls).args([&key]).run().code(69);
-    assert_eq!(status.stdout, "");
-    assert_eq!(status.stderr.matches("cannot be reached").count(), 3, "{status:?}");
+    assert_eq!(status.stdout.matches("may vote").count(), 2, "{status:?}");
+    assert_eq!(status.stdout.matches("cannot be reached").count(), 3, "{status:?}");
+    status.says(&["cannot tell whether the lock", "cannot be reached"]);
 }
 
 /// The last moment that was written in full: the kill may have cut a line short.

@@ -44,8 +44,15 @@ fn the_longest_ttl_says_how_long_a_server_is_doubted() {
         let run = Tenure::new().env("TENURE_SERVERS", &urls).args(words.iter().copied());
         run.args([&key]).sh("echo ran").run()
     };
-    let ran = run(&["--longest-ttl", "1h"]).code(69).stdout("");
+    let ran = run(&["--longest-ttl", "1h", "-n"]).code(69).stdout("");
     ran.says(&[&names[1], "does not vote yet", "`?durable=yes`", "cannot be reached", "--wait"]);
+    // Without that it would wait, and say what for.
+    let waits = Tenure::new().env("TENURE_SERVERS", &urls).args(["--longest-ttl", "1h", &key]);
+    let words = waits.sh("echo ran").start().first_words();
+    assert!(
+        words.contains("waiting for the lock") && words.contains("does not vote yet"),
+        "{words}"
+    );
     run(&["--ttl", "500ms", "--longest-ttl", "0.5", "--wait", "20"]).code(0).stdout("ran\n");
     // Each new client goes by what the server tells of its age, in whole seconds.
     eventually(PATIENCE, "it votes", || {
