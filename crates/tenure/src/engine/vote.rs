@@ -266,6 +266,7 @@ impl Ballot {
     /// What each node said, as far as it has by now.
     fn untold(&self, state: &State) -> Failed {
         let needed = state.nodes.quorum().needed();
+        let is_over = clock::now() >= self.sent() + self.limit;
         let (mut granted, mut failed, mut refused) = (0, Vec::new(), Vec::new());
         let nodes = self.nodes.iter().zip(self.attempt.standings()).enumerate();
         for (id, (node, standing)) in nodes.map(|(index, node)| (NodeId(index), node)) {
@@ -276,7 +277,9 @@ impl Ballot {
                 Some(Vote::Granted(_)) => failed.extend(trouble),
                 Some(Vote::Unknown) | None => {
                     let late = || error(state, id, NodeErrorKind::TimedOut).maybe_applied();
-                    failed.push(trouble.unwrap_or_else(late));
+                    let not_awaited = || late().with_source("the others had decided");
+                    let silent = if is_over { late() } else { not_awaited() };
+                    failed.push(trouble.unwrap_or(silent));
                 }
             }
         }
