@@ -6,7 +6,7 @@ use std::{rc::Rc, time::Duration};
 use tenure_core::{FencingToken, Holder, Inspection, Next, Op, Quorum, Release, Reply, Ttl};
 
 use super::{
-    nodes::each,
+    nodes::{Answers, each, each_until},
     state::State,
     tally::{Said, Tally, Verdict},
 };
@@ -34,20 +34,23 @@ impl State {
         let (is_inspection, is_forced) =
             (matches!(&op, Op::Inspect { .. }), matches!(&op, Op::ForceRelease { .. }));
         async move {
-            let answers = each(calls).await;
-            if let (Some(_), Some(answer)) = (state.nodes.sole(), answers.first()) {
-                return answer.clone().map_err(NodeErrors::from);
-            }
             let quorum = state.nodes.quorum();
-            let out_of_step =
-                || NodeError::new(state.nodes.first().name(), NodeErrorKind::Protocol).into();
-            let merged = match (is_inspection, is_forced) {
+            let merge = |answers: Answers| match (is_inspection, is_forced) {
                 (true, _) => inspected(quorum, answers).map(Reply::Inspected),
                 (_, true) => forced(quorum, answers).map(released),
                 _ => given_back(quorum, answers).map(released),
             };
+            // What can be told without the others is not changed by them. A release by token
+            // reaches them all the same; one by force is not sent when nobody waits for it.
+            let are_enough = |answers| !is_forced && merge(answers).is_ok();
+            let answers = each_until(calls, are_enough).await;
+            if let (Some(_), Some(answer)) = (state.nodes.sole(), answers.first()) {
+                return answer.clone().map_err(NodeErrors::from);
+            }
+            let out_of_step =
+                || NodeError::new(state.nodes.first().name(), NodeErrorKind::Protocol).into();
             // With no error there is an answer, or a node did not answer what it was asked.
-            merged.map_err(|errors| errors.unwrap_or_else(out_of_step))
+            merge(answers).map_err(|errors| errors.unwrap_or_else(out_of_step))
         }
     }
 }
@@ -74,8 +77,6 @@ impl State {
         }
     }
 }
-
-type Answers = Vec<Result<Reply, NodeError>>;
 
 const fn released(release: Release) -> Reply {
     Reply::Released { release, next: Next::Nobody }
@@ -169,5 +170,43 @@ fn given_back(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeEr
         (Some(Verdict::Other(holder)), _) => Ok(Release::Other(holder)),
         (Some(Verdict::Untold(errors)), _) => Err(Some(errors)),
         _ => Err(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::{Held, TtlLeft};
+
+    use super::*;
+
+    fn quorum() -> Quorum {
+        Quorum::new(3).unwrap()
+    }
+
+    fn seen(holder: Option<&[u8]>) -> Result<Reply, NodeError> {
+        let holder = holder.map(Holder::from_value);
+        let held = holder.map(|holder| Held { holder, ttl_left: TtlLeft::Never });
+        let inspection = Inspection { held, last_number: None, waiters: Vec::new(), waiting: 0 };
+        Ok(Reply::Inspected(inspection))
+    }
+
+    /// Of three nodes.
+    #[test]
+    fn two_that_agree_are_enough_and_one_is_not() {
+        let certain = |answers: &[Option<&[u8]>]| {
+            inspected(quorum(), answers.iter().copied().map(seen).collect()).is_ok()
+        };
+        assert!(!certain(&[None]) && !certain(&[Some(b"x")]));
+        assert!(certain(&[None, None]) && certain(&[Some(b"x"), Some(b"x")]));
+        assert!(!certain(&[None, Some(b"x")]) && !certain(&[Some(b"y"), Some(b"x")]));
+        assert!(certain(&[None, Some(b"x"), Some(b"y")]));
+        let given = |releases: &[Release]| {
+            let answers = releases.iter().cloned().map(|release| Ok(released(release)));
+            given_back(quorum(), answers.collect()).is_ok()
+        };
+        let ours = Release::Released(Holder::from_value(b"x"));
+        assert!(!given(std::slice::from_ref(&ours)) && !given(&[Release::Free]));
+        assert!(given(&[ours.clone(), ours.clone()]) && given(&[Release::Free, Release::Free]));
+        assert!(!given(&[ours, Release::Free]));
     }
 }

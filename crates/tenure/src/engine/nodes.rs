@@ -110,21 +110,50 @@ impl Nodes {
     }
 }
 
+/// What nodes answered.
+pub(super) type Answers = Vec<Result<Reply, NodeError>>;
+
 /// The answers to calls that go on at the same time, in the order of the calls.
-pub(super) async fn each(mut calls: Vec<Call>) -> Vec<Result<Reply, NodeError>> {
+pub(super) async fn each(calls: Vec<Call>) -> Answers {
+    each_until(calls, |_| false).await
+}
+
+/// As [`each`], but no more than are enough.
+pub(super) async fn each_until(
+    mut calls: Vec<Call>,
+    are_enough: impl Fn(Answers) -> bool,
+) -> Answers {
     let mut answers: Vec<_> = calls.iter().map(|_| None).collect();
     poll_fn(|cx| {
-        let mut is_open = false;
+        let (mut is_open, mut is_news) = (false, false);
         for (call, answer) in calls.iter_mut().zip(&mut answers) {
             if answer.is_none() {
                 match call.as_mut().poll(cx) {
-                    Poll::Ready(result) => *answer = Some(result),
+                    Poll::Ready(result) => (*answer, is_news) = (Some(result), true),
                     Poll::Pending => is_open = true,
                 }
             }
         }
-        if is_open { Poll::Pending } else { Poll::Ready(()) }
+        let is_over =
+            !is_open || is_news && are_enough(answers.iter().flatten().cloned().collect());
+        if is_over { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     answers.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_more_answers_than_are_enough() {
+        let told = || -> Call { Box::pin(ready(Ok(Reply::Free))) };
+        let calls = vec![told(), Box::pin(pending()), told()];
+        let two = each_until(calls, |answers| answers.len() == 2);
+        assert_eq!(smol::block_on(two).len(), 2);
+        assert_eq!(smol::block_on(each(vec![told(), told(), told()])).len(), 3);
+    }
 }

@@ -59,3 +59,20 @@ fn what_a_server_did_not_know_how_to_do_is_not_done_after_its_undoing() {
     }
     assert!(!servers::exists(&nodes.0[2], &key));
 }
+
+/// What the two others tell is certain, and the release is on its way to the third.
+#[test]
+fn a_hung_server_keeps_nobody_from_looking_and_releasing_by_token() {
+    let (nodes, key) = (Nodes::start(3), unique_key("hung"));
+    let lock = nodes.client().lock(&key).ttl(secs(600));
+    let guard = lock.acquire_within(LIMIT).unwrap();
+    let token = guard.token().as_str().to_owned();
+    eventually(LIMIT, "all have the key", || nodes.having(&key, token.as_bytes()) == 3);
+    let token = guard.detach();
+    let frozen = nodes.0[1].freeze_process();
+    assert!(lock.inspect().unwrap().held.is_some());
+    lock.release(&token).unwrap();
+    assert!(lock.inspect().unwrap().held.is_none());
+    frozen.thaw();
+    nodes.becomes_free(&key);
+}
