@@ -61,3 +61,15 @@ pub(crate) fn pttl(server: &Server, key: &str) -> i64 {
 pub(crate) fn exists(server: &Server, key: &str) -> bool {
     server.cmd(&["EXISTS", key]).int() == 1
 }
+
+/// Scripts that the server was sent so far.
+pub(crate) fn scripts(server: &Server) -> i64 {
+    let stats = server.cmd(&["INFO", "commandstats"]);
+    let stats = stats.text().unwrap();
+    let calls = |name: &str| {
+        let line =
+            stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{name}:calls=")));
+        line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().unwrap())
+    };
+    calls("eval") + calls("evalsha")
+}

@@ -7,7 +7,7 @@ use tenure_testkit::{Proxy, Server, ServerKind, eventually, scale};
 
 use crate::{
     LIMIT, ms, secs,
-    servers::{exists, get, pttl},
+    servers::{exists, get, pttl, scripts},
 };
 
 /// Reproduces: acquire and release many times over, and then with the key deleted in between:
@@ -77,10 +77,10 @@ fn o09_a_waiting_caller_survives_an_outage() {
     for wait in [Wait::Within(secs(60)), Wait::Forever] {
         assert!(server.cmd(&["SET", "k", "theirs", "PX", "60000"]).is_ok());
         let lock = client.lock("k").wait(wait);
-        let before = tries(&server);
+        let before = scripts(&server);
         let waiter = thread::spawn(move || lock.acquire());
         // A second try follows the answer to the first: it has been told that the lock is held.
-        eventually(LIMIT, "it waits", || tries(&server) > before + 1);
+        eventually(LIMIT, "it waits", || scripts(&server) > before + 1);
         proxy.refuse();
         proxy.cut();
         thread::sleep(ms(300));
@@ -89,18 +89,6 @@ fn o09_a_waiting_caller_survives_an_outage() {
         assert_eq!(server.cmd(&["DEL", "k"]).int(), 1);
         waiter.join().unwrap().unwrap().release().unwrap();
     }
-}
-
-/// How often the server has been asked so far.
-fn tries(server: &Server) -> i64 {
-    let stats = server.cmd(&["INFO", "commandstats"]);
-    let stats = stats.text().unwrap();
-    let calls = |name: &str| {
-        let line =
-            stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{name}:calls=")));
-        line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().unwrap())
-    };
-    calls("eval") + calls("evalsha")
 }
 
 /// Reproduces: the first lock's renewals fail during a cut, and it expires. Later the same name is

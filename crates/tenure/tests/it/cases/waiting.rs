@@ -14,12 +14,9 @@ use tenure_testkit::{Server, ServerKind, scale, unique_key};
 
 use crate::{
     LIMIT, ms,
-    queue::{
-        foreign::scripts,
-        line::{Line, figure},
-    },
+    queue::line::{Line, figure},
     secs,
-    servers::any,
+    servers::{any, scripts},
 };
 
 /// Reproduces: "if it is busy, skip" was meant, and all five ran one after the other.

@@ -9,9 +9,9 @@ use tenure::blocking::Client;
 use tenure_testkit::{Proxy, Server, ServerKind, scale, unique_key};
 
 use super::{LIMIT, TTL, connect, ms, private, shared};
-use crate::queue::{
-    foreign::scripts,
-    line::{Line, figure},
+use crate::{
+    queue::line::{Line, figure},
+    servers::scripts,
 };
 
 const LONG: Duration = Duration::from_secs(600);

@@ -7,12 +7,9 @@ use tenure_testkit::{Gated, Proxy, Server, ServerKind, eventually, scale, unique
 
 use crate::{
     LIMIT, ms,
-    queue::{
-        foreign::scripts,
-        line::{Line, channels, nothing_is_left, queue},
-    },
+    queue::line::{Line, channels, nothing_is_left, queue},
     secs,
-    servers::{any, exists, get},
+    servers::{any, exists, get, scripts},
 };
 
 /// Reproduces: a waiter that lives is thrown out since the hold is longer than some limit, and is

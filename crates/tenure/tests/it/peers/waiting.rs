@@ -10,12 +10,9 @@ use tenure_testkit::{Proxy, Server, ServerKind, TempDir, scale, unique_key};
 
 use crate::{
     LIMIT, ms,
-    queue::{
-        foreign::scripts,
-        line::{self, Line, nothing_is_left},
-    },
+    queue::line::{self, Line, nothing_is_left},
     secs,
-    servers::any,
+    servers::{any, scripts},
 };
 
 /// Reproduces: a free lock, one spike of latency, and the acquisition never ends.

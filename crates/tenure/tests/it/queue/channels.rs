@@ -5,11 +5,11 @@ use std::{thread, time::Instant};
 use tenure::blocking::Client;
 use tenure_testkit::{Server, ServerKind, eventually};
 
-use super::{
-    foreign::scripts,
-    line::{channels, nothing_is_left},
+use super::line::{channels, nothing_is_left};
+use crate::{
+    LIMIT, ms, ran_out, secs,
+    servers::{exists, scripts},
 };
-use crate::{LIMIT, ms, ran_out, secs, servers::exists};
 
 /// Each way of not having them, on a server of its own.
 fn each(test: impl Fn(&Server) + Sync) {

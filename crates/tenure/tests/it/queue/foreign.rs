@@ -9,20 +9,8 @@ use tenure_testkit::{Server, ServerKind, eventually, scale, unique_key};
 use super::line::{Line, figure, nothing_is_left};
 use crate::{
     LIMIT, ms, secs,
-    servers::{any, exists},
+    servers::{any, exists, scripts},
 };
-
-/// Scripts that the server was sent so far.
-pub(crate) fn scripts(server: &Server) -> i64 {
-    let stats = server.cmd(&["INFO", "commandstats"]);
-    let stats = stats.text().unwrap();
-    let calls = |name: &str| {
-        let line =
-            stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{name}:calls=")));
-        line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().unwrap())
-    };
-    calls("eval") + calls("evalsha")
-}
 
 /// A value without an "@", one without a TTL, and one of another type.
 #[test]

@@ -20,12 +20,18 @@ mod telling;
 mod told;
 mod trouble;
 
-use std::convert::identity;
+use std::{convert::identity, thread, time::Duration};
 
-use tenure::blocking::Client;
+use tenure::{
+    AcquireError,
+    blocking::{Client, Lock},
+};
 use tenure_testkit::{Builder, Proxy, Server, ServerKind, eventually};
 
-use crate::{LIMIT, queue::foreign::scripts, servers};
+use crate::{
+    LIMIT,
+    servers::{self, scripts},
+};
 
 /// What the tests here start, by name.
 pub(crate) const PROGRAMS: [(&str, fn()); 4] = [
@@ -79,6 +85,20 @@ impl Nodes {
             let prolonged = || node.cmd(&["PEXPIRE", key, "600000"]).int() == 1;
             eventually(LIMIT, "it has the key", prolonged);
         }
+    }
+
+    /// Has one try to take the lock whose grants all come so much later, and too late; and then
+    /// nothing is left of it.
+    pub(crate) fn grant_too_late(&self, proxies: &[Proxy], lock: &Lock, key: &str, by: Duration) {
+        proxies.iter().for_each(|proxy| proxy.delay_replies(by));
+        thread::scope(|scope| {
+            let late = scope.spawn(|| lock.try_acquire());
+            self.prolong(key);
+            let late = late.join().unwrap();
+            assert!(matches!(late, Err(AcquireError::NoQuorum(_))), "{late:?}");
+        });
+        proxies.iter().for_each(Proxy::heal);
+        self.becomes_free(key);
     }
 
     /// On how many of them the key is this.

@@ -33,15 +33,7 @@ fn t06_a_grant_that_five_servers_tell_too_late_is_none_and_is_undone() {
         let lock = client.lock(&key).ttl(TTL).node_limit(NODE_LIMIT);
         // Its connections are there, and quiet.
         assert!(lock.inspect().unwrap().held.is_none());
-        proxies.iter().for_each(|proxy| proxy.delay_replies(TTL * 3 / 2));
-        thread::scope(|scope| {
-            let late = scope.spawn(|| lock.try_acquire());
-            nodes.prolong(&key);
-            let late = late.join().unwrap();
-            assert!(matches!(late, Err(AcquireError::NoQuorum(_))), "{late:?}");
-        });
-        proxies.iter().for_each(Proxy::heal);
-        nodes.becomes_free(&key);
+        nodes.grant_too_late(&proxies, &lock, &key, TTL * 3 / 2);
     }
 }
 

@@ -5,42 +5,13 @@ use std::{thread, time::Instant};
 use tenure::{AcquireError, NodeErrorKind, Renewal, blocking::Client};
 use tenure_testkit::{Proxy, eventually, unique_key};
 
+use super::super::lost_replies::{the_clean_up_spares_the_holder, warm};
 use crate::{LIMIT, ms, quorum::Nodes, secs, servers::behind};
-
-/// A client of theirs behind these, whose connections are there and quiet.
-fn warm(proxies: &[Proxy]) -> Client {
-    let client = Client::connect(&behind(proxies)).unwrap();
-    let lock = client.lock(unique_key("warm"));
-    lock.acquire_within(LIMIT).unwrap().release().unwrap();
-    // Waits for all of them, and so for what they were asked before.
-    lock.inspect().unwrap();
-    client
-}
 
 /// Reproduces: the clean-up of an attempt that lost deletes the winner's keys.
 #[test]
 fn p01_the_clean_up_of_an_attempt_at_five_servers_spares_the_holder() {
-    let (nodes, key) = (Nodes::start(5), unique_key("p01"));
-    let guard = nodes.client().lock(&key).ttl(secs(600)).acquire().unwrap();
-    let value = guard.token().as_bytes();
-    eventually(LIMIT, "all have it", || nodes.having(&key, value) == 5);
-    for resumes in [false, true] {
-        let proxies = nodes.proxies();
-        let client = warm(&proxies);
-        let lock = client.lock(&key).ttl(secs(1));
-        proxies.iter().for_each(|proxy| proxy.drop_next_replies_then_cut(1));
-        let failed = if resumes {
-            // It takes up the holder's own token, which is not its own to undo.
-            lock.resume(guard.token().clone())
-        } else {
-            lock.try_acquire()
-        };
-        assert!(matches!(failed, Err(AcquireError::NoQuorum(_))), "{failed:?}");
-        // Whatever the client sends of itself, it has sent by then.
-        client.close().unwrap();
-        assert_eq!(nodes.having(&key, value), 5);
-    }
-    guard.release().unwrap();
+    the_clean_up_spares_the_holder(&Nodes::start(5).0.iter().collect::<Vec<_>>());
 }
 
 /// Reproduces: one server behind a dead network delays whoever locks and whoever unlocks. Here it
@@ -159,14 +130,6 @@ fn p25_a_lock_that_all_granted_after_its_end_is_an_error_and_leaves_no_key() {
     let proxies = nodes.proxies();
     let client = warm(&proxies);
     let lock = client.lock(&key).ttl(secs(1)).renewal(Renewal::Manual).node_limit(secs(30));
-    proxies.iter().for_each(|proxy| proxy.delay_replies(ms(1_500)));
-    thread::scope(|scope| {
-        let late = scope.spawn(|| lock.try_acquire());
-        nodes.prolong(&key);
-        let late = late.join().unwrap();
-        assert!(matches!(late, Err(AcquireError::NoQuorum(_))), "{late:?}");
-    });
-    proxies.iter().for_each(Proxy::heal);
-    nodes.becomes_free(&key);
+    nodes.grant_too_late(&proxies, &lock, &key, ms(1_500));
     lock.ttl(secs(600)).acquire_within(LIMIT).unwrap().release().unwrap();
 }
