@@ -44,8 +44,7 @@ impl State {
         let began = clock::now();
         let patience = began + command_limit(request.settings.ttl.get());
         let mut waiting = Waiting::new(began, *wait);
-        let mut seen = None;
-        let mut quest = Quest::begin(self, request, seen)?;
+        let mut quest = Quest::begin(self, request, None)?;
         let mut hearing = None;
         loop {
             let limit = self.limit(request, &waiting);
@@ -69,8 +68,7 @@ impl State {
                     };
                     // Refused without a place: nothing under this token is anywhere, or it is
                     // undone as this one ends.
-                    seen = quest.seen;
-                    quest = Quest::begin(self, request, seen)?;
+                    quest = Quest::begin(self, request, quest.seen)?;
                     match next {
                         Some(next) => next,
                         None => return Ok(Acquired::Held { held, waited: now.since(began) }),
@@ -99,8 +97,7 @@ impl State {
                         None => waiting.handle_unknown(now, random),
                     };
                     if !quest.is_queued() {
-                        seen = quest.seen;
-                        quest = Quest::begin(self, request, seen)?;
+                        quest = Quest::begin(self, request, quest.seen)?;
                     }
                     match next.filter(|_| self.may_change(&none)) {
                         Some(next) => next,

@@ -53,9 +53,7 @@ impl State {
             merge(answers).map_err(|errors| errors.unwrap_or_else(out_of_step))
         }
     }
-}
 
-impl State {
     /// Asks every node for its clock, and tells whether it would vote now. The ops are queued when
     /// this returns.
     pub(super) fn report(
@@ -152,16 +150,14 @@ fn given_back(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeEr
     let mut ours = None;
     for answer in answers {
         match answer {
-            Ok(Reply::Released { release: Release::Released(holder), .. }) => {
-                ours = Some(holder);
-                tally.add(Said::Ours);
-            }
-            Ok(Reply::Released { release: Release::Free, .. }) => tally.add(Said::Gone),
-            Ok(Reply::Released { release: Release::Other(holder), .. }) => {
-                tally.add(Said::Other(holder));
+            Ok(Reply::Released { release, .. }) => {
+                tally.add(Said::of_release(Ok(&release)));
+                if let Release::Released(holder) = release {
+                    ours = Some(holder);
+                }
             }
             Ok(_) => {}
-            Err(error) => tally.add(Said::Untold(error)),
+            Err(error) => tally.add(Said::of_release(Err(&error))),
         }
     }
     match (tally.verdict(), ours) {

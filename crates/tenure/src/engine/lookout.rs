@@ -16,7 +16,7 @@ use std::{
 use tenure_core::{Held, LockKey, Look, LookAnswer, Op, Reply, Timestamp, Waiting};
 use tokio::sync::Notify;
 
-use super::state::{State, command_limit};
+use super::state::{LONGEST_LIMIT, State};
 use crate::{
     clock,
     error::{NodeError, NodeErrorKind},
@@ -269,7 +269,7 @@ impl State {
 
     async fn ask_looks(&self, batch: &[(PostId, Look)]) -> Result<Vec<LookAnswer>, NodeError> {
         let looks = batch.iter().map(|(_, look)| look.clone()).collect();
-        match self.nodes.first().call(Op::Look(looks), command_limit(Duration::MAX)).await? {
+        match self.nodes.first().call(Op::Look(looks), LONGEST_LIMIT).await? {
             Reply::Looked(answers) => Ok(answers),
             _ => Err(NodeError::new(self.nodes.first().name(), NodeErrorKind::Protocol)),
         }

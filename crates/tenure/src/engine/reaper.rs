@@ -15,7 +15,7 @@ use tokio::sync::{Notify, oneshot};
 use super::{
     leases::Entry,
     seats::Seat,
-    state::{State, command_limit},
+    state::{LONGEST_LIMIT, State},
     tally::{Said, Tally, Verdict},
 };
 use crate::{
@@ -45,7 +45,7 @@ impl Reaper {
     /// Waits for the answers to all releases, as long as one op may take at most; returns how many
     /// are still open.
     pub(super) async fn answers(&self, timers: &Rc<Timers>) -> usize {
-        let end = clock::now() + command_limit(Duration::MAX);
+        let end = clock::now() + LONGEST_LIMIT;
         while self.jobs.get() > 0 && clock::now() < end {
             tokio::select! {
                 () = self.answered.notified() => {}
@@ -257,11 +257,10 @@ impl State {
         let (key, token) = (unwanted.key.clone(), unwanted.token.clone());
         let op =
             Op::Release { key, token, entries, bury: ambiguous, open_ms, number: unwanted.number };
-        let limit = command_limit(Duration::MAX);
         // What was asked in vain is undone wherever it was asked, on a second address too.
         let answer = match unwanted.number {
-            Some(_) => self.nodes.call(unwanted.node, op, limit),
-            None => self.nodes.get(unwanted.node).call(op, limit),
+            Some(_) => self.nodes.call(unwanted.node, op, LONGEST_LIMIT),
+            None => self.nodes.get(unwanted.node).call(op, LONGEST_LIMIT),
         };
         let name = self.nodes.get(unwanted.node).name();
         let out_of_step = NodeError::new(name, NodeErrorKind::Protocol);
@@ -292,12 +291,7 @@ impl Giving {
     /// Takes one node's first answer, and tells the caller as soon as it is certain what they all
     /// come to.
     fn told(&mut self, answer: &Result<Answered, NodeError>) {
-        self.tally.add(match answer {
-            Ok((Release::Released(_), _)) => Said::Ours,
-            Ok((Release::Free, _)) => Said::Gone,
-            Ok((Release::Other(holder), _)) => Said::Other(holder.clone()),
-            Err(error) => Said::Untold(error.clone()),
-        });
+        self.tally.add(Said::of_release(answer.as_ref().map(|(release, _)| release)));
         if self.is_over {
             return;
         }

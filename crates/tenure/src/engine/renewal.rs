@@ -1,13 +1,13 @@
 //! Renewing leases, in the background and for their holders.
 
-use std::{cell::RefCell, collections::HashMap, future::Future, pin::Pin, rc::Rc, time::Duration};
+use std::{cell::RefCell, collections::HashMap, future::Future, pin::Pin, rc::Rc};
 
 use tenure_core::{LossReason, NodeId, Op, Renewal, RenewalAnswer, Reply, Timestamp, Ttl};
 use tokio::sync::oneshot;
 
 use super::{
     lease::LeaseId,
-    state::{State, command_limit},
+    state::{LONGEST_LIMIT, State, command_limit},
     tally::{Said, Tally, Verdict},
 };
 use crate::{
@@ -74,12 +74,11 @@ impl State {
     fn watch_clocks(self: &Rc<Self>, leases: Vec<LeaseId>) {
         let leases = Rc::new(leases);
         for (node, _) in self.nodes.iter().filter(|_| !leases.is_empty()) {
-            let limit = command_limit(Duration::MAX);
-            let told = self.nodes.call(node, Op::Clock, limit * 2);
+            let told = self.nodes.call(node, Op::Clock, 2 * LONGEST_LIMIT);
             let (state, leases) = (Rc::clone(self), Rc::clone(&leases));
             task::spawn(async move {
                 // Given up before its time limit: that the node hangs is for the renewal to find.
-                let end = clock::now() + limit;
+                let end = clock::now() + LONGEST_LIMIT;
                 tokio::select! {
                     _ = told => {}
                     () = state.timers.sleep_until(end) => return,
@@ -265,7 +264,7 @@ impl State {
         batch: &[(LeaseId, Renewal)],
     ) -> Result<Vec<RenewalAnswer>, NodeError> {
         let shortest = batch.iter().map(|(_, renewal)| renewal.ttl).min();
-        let limit = command_limit(shortest.map_or(Duration::MAX, Ttl::get));
+        let limit = shortest.map_or(LONGEST_LIMIT, |ttl| command_limit(ttl.get()));
         let renewals = batch.iter().map(|(_, renewal)| renewal.clone()).collect();
         match self.nodes.call(node, Op::Renew(renewals), limit).await? {
             Reply::Renewed(answers) => Ok(answers),

@@ -106,12 +106,12 @@ impl State {
             Command::Release { lease, reply } => self.release(lease, reply),
             Command::Detach { lease } => self.leases.settle(lease),
             Command::Ask { op, reply } => {
-                let answer = self.ask_all(&op, command_limit(LONGEST_LIMIT * 4));
+                let answer = self.ask_all(&op, LONGEST_LIMIT);
                 // A caller that has stopped waiting is no error.
                 task::spawn(async move { _ = reply.send(answer.await) });
             }
             Command::Nodes { longest_ttl, reply } => {
-                let reports = self.report(longest_ttl, command_limit(LONGEST_LIMIT * 4));
+                let reports = self.report(longest_ttl, LONGEST_LIMIT);
                 // A caller that has stopped waiting is no error.
                 task::spawn(async move { _ = reply.send(reports.await) });
             }
@@ -215,7 +215,7 @@ const LONGEST_VOTE: Duration = Duration::from_secs(1);
 pub(super) const SHORTEST_LIMIT: Duration = Duration::from_millis(50);
 
 /// Longer than any server that is well takes for a script.
-const LONGEST_LIMIT: Duration = Duration::from_secs(2);
+pub(super) const LONGEST_LIMIT: Duration = Duration::from_secs(2);
 
 /// How often the exit flush looks whether it is done.
 const FLUSH_LOOK: Duration = Duration::from_micros(200);

@@ -1,6 +1,6 @@
 //! What the nodes say of one lease, and what a majority of all of them makes of it.
 
-use tenure_core::{Holder, Quorum};
+use tenure_core::{Holder, Quorum, Release};
 
 use crate::error::{NodeError, NodeErrors};
 
@@ -15,6 +15,18 @@ pub(super) enum Said {
     Other(Holder),
     /// The node could not tell, for this reason.
     Untold(NodeError),
+}
+
+impl Said {
+    /// What the answer to a release says.
+    pub(super) fn of_release(answer: Result<&Release, &NodeError>) -> Self {
+        match answer {
+            Ok(Release::Released(_)) => Self::Ours,
+            Ok(Release::Free) => Self::Gone,
+            Ok(Release::Other(holder)) => Self::Other(holder.clone()),
+            Err(error) => Self::Untold(error.clone()),
+        }
+    }
 }
 
 /// What it comes to.

@@ -276,10 +276,11 @@ impl Ballot {
                 Some(Vote::Refused { held, .. }) => refused.push(held.clone()),
                 Some(Vote::Granted(_)) => failed.extend(trouble),
                 Some(Vote::Unknown) | None => {
-                    let late = || error(state, id, NodeErrorKind::TimedOut).maybe_applied();
-                    let not_awaited = || late().with_source("the others had decided");
-                    let silent = if is_over { late() } else { not_awaited() };
-                    failed.push(trouble.unwrap_or(silent));
+                    let silent = || {
+                        let late = error(state, id, NodeErrorKind::TimedOut).maybe_applied();
+                        if is_over { late } else { late.with_source("the others had decided") }
+                    };
+                    failed.push(trouble.unwrap_or_else(silent));
                 }
             }
         }
