@@ -53,7 +53,7 @@ pub(super) fn warm(proxies: &[Proxy]) -> Client {
     let lock = client.lock(unique_key("warm"));
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
     // Waits for all of them, and so for what they were asked before.
-    lock.inspect().unwrap();
+    lock.nodes().unwrap();
     client
 }
 

@@ -56,6 +56,8 @@ fn what_a_server_did_not_know_how_to_do_is_not_done_after_its_undoing() {
     // The first comes behind the release, and the second behind whatever was asked again.
     for _ in 0..2 {
         assert!(lock.inspect().unwrap().held.is_some());
+        // Waits for all of them.
+        lock.nodes().unwrap();
     }
     assert!(!servers::exists(&nodes.0[2], &key));
 }

@@ -24,7 +24,7 @@ fn held_by_all(client: &Client, key: &str, ttl: Duration) -> LockGuard {
     let lock = client.lock(key).ttl(ttl).node_limit(LIMIT);
     let guard = lock.acquire_within(LIMIT).unwrap();
     // Waits for all of them, and so for what they were asked before.
-    lock.inspect().unwrap();
+    lock.nodes().unwrap();
     guard
 }
 

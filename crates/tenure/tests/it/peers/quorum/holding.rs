@@ -64,7 +64,7 @@ fn p03_a_lease_outlives_servers_that_restart_empty_one_after_the_other() {
             nodes.having(&key, guard.token().as_bytes()) == 3
         });
         // All have been heard by then, and this proves that the others had theirs meanwhile.
-        lock.inspect().unwrap();
+        lock.nodes().unwrap();
         guard.extend(secs(900)).unwrap();
     }
     guard.release().unwrap();
