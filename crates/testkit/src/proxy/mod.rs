@@ -198,7 +198,7 @@ impl Proxy {
         self.shared.lock().links.values().map(Link::requests_on_the_way).sum()
     }
 
-    /// How many connections were ever accepted.
+    /// How many connections were ever accepted, with those that found no server.
     #[must_use]
     pub fn accepted(&self) -> u64 {
         self.shared.lock().accepted

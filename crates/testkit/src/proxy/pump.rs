@@ -28,7 +28,11 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 fn open(client: Stream, shared: &Arc<Shared>) {
-    let black_hole = shared.lock().rules.black_hole;
+    let (id, black_hole) = {
+        let mut state = shared.lock();
+        state.accepted += 1;
+        (state.accepted, state.rules.black_hole)
+    };
     let server = if black_hole { None } else { shared.target.connect().ok() };
     // A client that does not read must not keep a thread from noticing that it was cut.
     drop(client.set_write_timeout(Some(LOOK_UP)));
@@ -38,18 +42,15 @@ fn open(client: Stream, shared: &Arc<Shared>) {
     }
 
     let (client, server) = (Arc::new(client), server.map(Arc::new));
-    let id = {
+    {
         let mut state = shared.lock();
         if black_hole && !state.rules.black_hole {
             // Healed meanwhile: like all that was swallowed, this connection is cut.
             reset(&client);
             return;
         }
-        state.accepted += 1;
-        let id = state.accepted;
         state.links.insert(id, Link::new(Arc::clone(&client), server.clone()));
-        id
-    };
+    }
     if let Some(server) = server {
         spawn(shared, id, Direction::Reply, Arc::clone(&server), read);
         spawn(shared, id, Direction::Request, server, write);

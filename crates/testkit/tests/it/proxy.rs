@@ -227,6 +227,7 @@ fn a_dead_server_behind_it_is_a_reset() {
     server.kill();
     assert!(raw.try_receive().is_err_and(|e| e.kind() != ErrorKind::WouldBlock));
     assert!(proxy.raw().try_cmd(&["PING"]).is_err());
+    assert_eq!(proxy.accepted(), 2, "who found no server counts");
     server.start_again();
     assert_eq!(proxy.raw().cmd(&["PING"]).text(), Some("PONG"));
 }
