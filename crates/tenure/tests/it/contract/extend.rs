@@ -8,8 +8,10 @@ use super::place::Place;
 use crate::{ms, secs};
 
 pub(super) fn an_extension_raises_the_ttl(at: &Place) {
-    let guard = at.client().lock(&at.key).longest_ttl(secs(60)).acquire().unwrap();
+    let lock = at.client().lock(&at.key).longest_ttl(secs(60));
+    let guard = lock.acquire().unwrap();
     guard.extend(secs(60)).unwrap();
+    at.all_catch_up(&lock);
     assert!(at.ttl_left() > secs(30) && at.ttl_left() <= secs(60));
     assert!(guard.valid_for().unwrap() > secs(30));
     assert!(guard.valid_for().unwrap() <= ms(60_000 - 602));

@@ -1,10 +1,12 @@
 //! Where a case runs, and how it calls the library.
 
-use tenure::Inspection;
-use tenure_testkit::{Server, ServerKind, unique_key};
+use std::{sync::Mutex, time::Duration};
 
-use super::subject::{Client, Way};
-use crate::{LIMIT, servers};
+use tenure::Inspection;
+use tenure_testkit::{Proxy, Server, ServerKind, unique_key};
+
+use super::subject::{Client, Lock, Way};
+use crate::{LIMIT, ms, servers};
 
 /// What votes.
 #[derive(Clone, Copy, Debug)]
@@ -23,11 +25,13 @@ pub(crate) struct Place {
     pub(crate) store: Store,
     pub(crate) way: Way,
     pub(crate) key: String,
+    /// The ways from clients to servers that vote.
+    networks: Mutex<Vec<Proxy>>,
 }
 
 impl Place {
     pub(crate) fn new(store: Store, way: Way) -> Self {
-        Self { store, way, key: unique_key("contract") }
+        Self { store, way, key: unique_key("contract"), networks: Mutex::default() }
     }
 
     /// A client of its own: its connection and its thread are no other's.
@@ -42,7 +46,30 @@ impl Place {
             #[cfg(feature = "file")]
             Store::File => format!("file://{}/{}.db", stores().display(), self.key),
             Store::Server(kind) => servers::shared(kind).url(),
-            Store::Quorum(nodes) => servers::mixed(nodes),
+            Store::Quorum(nodes) => self.uneven(nodes),
+        }
+    }
+
+    /// The servers as one client sees them: a minority of them is far away, and another one than
+    /// for the client before it. So each client is told what it asks for when a part of it has yet
+    /// to be done, which others may notice.
+    fn uneven(&self, nodes: usize) -> String {
+        let mut networks = self.networks.lock().unwrap();
+        let clients = networks.len() / nodes;
+        let proxies: Vec<_> = servers::several(nodes).into_iter().map(Proxy::to).collect();
+        for far in 0..(nodes - 1) / 2 {
+            proxies[(clients + far) % nodes].delay(FAR);
+        }
+        let address = servers::behind(&proxies);
+        networks.extend(proxies);
+        address
+    }
+
+    /// Waits until every server has done what the lock's client asked for so far. The client was
+    /// told already when a majority had.
+    pub(crate) fn all_catch_up(&self, lock: &Lock) {
+        if let Store::Quorum(nodes) = self.store {
+            assert_eq!(lock.nodes().unwrap().len(), nodes);
         }
     }
 
@@ -75,10 +102,13 @@ impl Place {
     }
 
     /// What is left of the key, which must be there and must end.
-    pub(crate) fn ttl_left(&self) -> std::time::Duration {
+    pub(crate) fn ttl_left(&self) -> Duration {
         self.inspect().held.expect("somebody holds the lock").ttl_left.get().expect("it has a TTL")
     }
 }
+
+/// Longer than a near server takes for anything, and short against any TTL here.
+const FAR: Duration = ms(15);
 
 /// Where the stores in files are, for as long as the tests run.
 #[cfg(feature = "file")]

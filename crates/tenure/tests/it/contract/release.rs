@@ -34,7 +34,9 @@ pub(super) fn a_release_after_another_took_over_names_it_and_leaves_it_alone(at:
     let client = at.client();
     let short = client.lock(&at.key).ttl(ms(60)).renewal(Renewal::Manual);
     let short = short.acquire_within(LIMIT).unwrap();
-    let other = at.client().lock(&at.key).label("next").ttl(secs(20)).acquire().unwrap();
+    let lock = at.client().lock(&at.key).label("next").ttl(secs(20));
+    let other = lock.acquire().unwrap();
+    at.all_catch_up(&lock);
     let late = short.release();
     let Err(ReleaseError::NotHeld(LossReason::Taken { holder })) = late else {
         panic!("{late:?}");

@@ -5,22 +5,26 @@ use std::time::Instant;
 use tenure::{LossReason, Renewal, RevalidateError};
 use tenure_testkit::eventually;
 
-use super::{place::Place, subject::Guard};
+use super::{
+    place::Place,
+    subject::{Guard, Lock},
+};
 use crate::{LIMIT, ms, secs};
 
-/// A lease that ends soon by the local clock, and whose key lives on: another raised its TTL.
+/// A lease that ends soon by the local clock, and whose key lives on: another gave it its TTL.
 fn kept_by_another(at: &Place) -> Guard {
-    let guard = shortly_held(at);
-    let token = guard.token().clone();
-    let other = at.client().lock(&at.key).ttl(secs(600)).resume(token).unwrap();
-    drop(other.expect("it holds the lock").detach());
-    guard
+    let other = at.client().lock(&at.key).ttl(secs(600));
+    let token = other.acquire().unwrap().detach();
+    at.all_catch_up(&other);
+    short(at).resume(token).unwrap().expect("it holds the lock")
 }
 
 fn shortly_held(at: &Place) -> Guard {
-    let lock =
-        at.client().lock(&at.key).ttl(ms(400)).longest_ttl(secs(60)).renewal(Renewal::Manual);
-    lock.acquire_within(LIMIT).unwrap()
+    short(at).acquire_within(LIMIT).unwrap()
+}
+
+fn short(at: &Place) -> Lock {
+    at.client().lock(&at.key).ttl(ms(400)).longest_ttl(secs(60)).renewal(Renewal::Manual)
 }
 
 pub(super) fn a_lease_that_ran_out_and_kept_its_key_is_held_again(at: &Place) {
@@ -54,7 +58,9 @@ pub(super) fn a_lease_that_ran_out_and_lost_its_key_is_not(at: &Place) {
     let guard = shortly_held(at);
     assert_eq!(guard.lost(), LossReason::Expired);
     at.becomes_free();
-    let other = at.client().lock(&at.key).ttl(secs(60)).label("other").acquire().unwrap();
+    let lock = at.client().lock(&at.key).ttl(secs(60)).label("other");
+    let other = lock.acquire().unwrap();
+    at.all_catch_up(&lock);
     let proved = guard.revalidate();
     let Err(RevalidateError::NotHeld(LossReason::Taken { holder })) = proved else {
         panic!("{proved:?}")
@@ -62,6 +68,7 @@ pub(super) fn a_lease_that_ran_out_and_lost_its_key_is_not(at: &Place) {
     assert_eq!(holder.to_string(), "other");
     assert_eq!(other.ensure_held(), Ok(()));
     other.release().unwrap();
+    at.all_catch_up(&lock);
     let proved = guard.revalidate();
     assert!(matches!(proved, Err(RevalidateError::NotHeld(LossReason::Gone))), "{proved:?}");
     assert!(!at.is_held(), "made anew");
@@ -88,13 +95,15 @@ pub(super) fn a_lease_that_is_lost_for_good_stays_lost(at: &Place) {
 }
 
 pub(super) fn a_lease_that_is_held_stays_held(at: &Place) {
-    let guard = at.client().lock(&at.key).ttl(secs(60)).longest_ttl(secs(600)).acquire().unwrap();
+    let lock = at.client().lock(&at.key).ttl(secs(60)).longest_ttl(secs(600));
+    let guard = lock.acquire().unwrap();
     guard.revalidate().unwrap();
     assert!(guard.valid_for().unwrap() > secs(30));
     // What was extended is not shortened.
     guard.extend(secs(600)).unwrap();
     guard.revalidate().unwrap();
     assert!(guard.valid_for().unwrap() > secs(300));
+    at.all_catch_up(&lock);
     assert!(at.ttl_left() > secs(300));
     guard.release().unwrap();
 }

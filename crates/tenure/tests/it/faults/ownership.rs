@@ -8,7 +8,7 @@ use tenure_testkit::{Proxy, Server, scale, unique_key};
 use super::{
     LIMIT, TTL, connect, eventually_free, hold, is_free, ms, private, shared, value, when_lost,
 };
-use crate::servers;
+use crate::{quorum::all_catch_up, servers};
 
 /// Ends by itself soon: nobody renews it.
 fn short(client: &blocking::Client, key: &str) -> blocking::Lock {
@@ -104,6 +104,7 @@ fn is_lost_and_stays_away(nodes: &[Server], remove: impl Fn(&Server, &str)) {
     let (key, robbed) = (unique_key("removed"), &nodes[..=nodes.len() / 2]);
     let lock = connect(&servers::quorum(nodes)).lock(&key).ttl(TTL);
     let guard = lock.acquire_within(LIMIT).unwrap();
+    all_catch_up(&lock);
     robbed.iter().for_each(|node| remove(node, &key));
     assert_eq!(when_lost(&guard), LossReason::Gone);
     assert_eq!((guard.valid_for(), guard.lost()), (None, LossReason::Gone));

@@ -13,7 +13,7 @@ use tenure::{FencingToken, blocking::Client};
 use tenure_testkit::{Proxy, Server, ServerKind, eventually, scale, unique_key};
 
 use super::Nodes;
-use crate::{LIMIT, secs};
+use crate::{LIMIT, secs, servers};
 
 /// One acquisition.
 #[derive(Debug)]
@@ -63,8 +63,7 @@ impl Five {
     }
 
     fn client(&self) -> Client {
-        let urls = self.networks.iter().map(|network| format!("{}?durable=yes", network.url()));
-        Client::connect(&urls.collect::<Vec<_>>().join(",")).unwrap()
+        Client::connect(&servers::behind(&self.networks)).unwrap()
     }
 
     /// Makes trouble at one of them, or at two, and ends it after so many further holds.

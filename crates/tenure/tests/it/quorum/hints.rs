@@ -9,7 +9,7 @@ use std::{
 use tenure::blocking::{Client, Lock};
 use tenure_testkit::{Proxy, Raw, Server, eventually, unique_key};
 
-use super::Nodes;
+use super::{Nodes, all_catch_up};
 use crate::{LIMIT, ms, ran_out, secs, servers};
 
 fn channel(key: &str) -> String {
@@ -123,18 +123,18 @@ fn each_node_tells_of_a_release_once_and_none_of_an_attempt_that_is_undone() {
     nodes.0.iter().for_each(|node| _ = node.cmd(&["DEL", &key]));
 
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
-    nodes.becomes_free(&key);
+    all_catch_up(&lock);
     assert_eq!(hints(&mut listeners), [1; 3]);
     let token = lock.acquire_within(LIMIT).unwrap().detach();
     lock.release(&token).unwrap();
-    nodes.becomes_free(&key);
+    all_catch_up(&lock);
     assert_eq!(hints(&mut listeners), [1; 3], "by token, too");
     let guard = lock.acquire_within(LIMIT).unwrap();
     assert!(lock.force_release().unwrap().is_some());
     assert_eq!(hints(&mut listeners), [1; 3]);
     drop(guard.release());
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
-    nodes.becomes_free(&key);
+    all_catch_up(&lock);
     assert_eq!(hints(&mut listeners), [1; 3], "the lease that was lost told nobody");
 }
 
@@ -178,12 +178,12 @@ fn an_acquisition_that_is_dropped_listens_no_more() {
 #[test]
 fn where_messages_are_swallowed_waiters_poll() {
     let (nodes, key) = (Nodes::start(3), unique_key("swallowed"));
-    let proxies: Vec<_> = nodes.0.iter().map(Proxy::to).collect();
+    let proxies = nodes.proxies();
     proxies.iter().for_each(Proxy::drop_messages);
-    let url = |proxy: &Proxy| format!("{}?durable=yes", proxy.address().url());
-    let urls: Vec<_> = proxies.iter().map(url).collect();
-    let client = Client::connect(&urls.join(",")).unwrap();
-    let guard = held(&nodes.client(), &key).acquire().unwrap();
+    let client = Client::connect(&servers::behind(&proxies)).unwrap();
+    let holding = held(&nodes.client(), &key);
+    let guard = holding.acquire().unwrap();
+    all_catch_up(&holding);
     thread::scope(|scope| {
         let (before, began) = (nodes.scripts(), Instant::now());
         let waiter = scope.spawn(|| held(&client, &key).acquire_within(LIMIT).unwrap().release());

@@ -118,6 +118,12 @@ impl Nodes {
     }
 }
 
+/// Waits until every server has done what the lock's client asked for so far. The client was told
+/// already when a majority had.
+pub(crate) fn all_catch_up(lock: &Lock) {
+    lock.nodes().unwrap();
+}
+
 /// What errors call a server on a port.
 fn name(node: &Server) -> String {
     format!("127.0.0.1:{}", node.port().unwrap())

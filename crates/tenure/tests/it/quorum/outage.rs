@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tenure::{AcquireError, InspectError, NodeErrorKind, blocking::Client};
-use tenure_testkit::{Proxy, Server, eventually, unique_key};
+use tenure_testkit::{Server, eventually, unique_key};
 
-use super::Nodes;
+use super::{Nodes, all_catch_up};
 use crate::{LIMIT, ms, secs, servers};
 
 /// Everything a caller can ask for.
@@ -101,6 +101,7 @@ fn an_outage_is_not_taken_for_contention_nor_the_other_way_round() {
     let (nodes, key) = (Nodes::start(3), unique_key("both"));
     let lock = nodes.client().lock(&key).ttl(secs(600));
     let guard = lock.acquire().unwrap();
+    all_catch_up(&lock);
     nodes.0[0].kill();
     assert!(nodes.client().lock(&key).try_acquire().unwrap().is_none());
     // One holds it for another, and nobody knows of the two others.
@@ -116,7 +117,7 @@ fn an_outage_is_not_taken_for_contention_nor_the_other_way_round() {
 #[test]
 fn a_lock_that_is_granted_too_late_is_undone_everywhere() {
     let (nodes, key) = (Nodes::start(3), unique_key("too-late"));
-    let proxies: Vec<_> = nodes.0.iter().map(Proxy::to).collect();
+    let proxies = nodes.proxies();
     // 600 s, less 1 % and 2 ms: 198 ms are left for the answers.
     let lock = Client::connect(&servers::behind(&proxies)).unwrap().lock(&key).ttl(secs(600));
     lock.acquire_within(LIMIT).unwrap().release().unwrap();

@@ -14,9 +14,8 @@ use crate::{LIMIT, secs, servers};
 /// Two of three servers behind proxies.
 fn two_behind(nodes: &Nodes, key: &str) -> ([Proxy; 2], Lock) {
     let proxies = [1, 2].map(|index| Proxy::to(&nodes.0[index]));
-    let behind = proxies.each_ref().map(|proxy| format!("{}?durable=yes", proxy.url()));
     let first = servers::quorum(&nodes.0[..1]);
-    let client = Client::connect(&format!("{first},{}", behind.join(",")));
+    let client = Client::connect(&format!("{first},{}", servers::behind(&proxies)));
     // No answer that is missing ends an attempt here.
     let lock = client.unwrap().lock(key).node_limit(secs(600));
     lock.acquire().unwrap().release().unwrap();

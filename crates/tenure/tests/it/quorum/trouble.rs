@@ -10,10 +10,10 @@ use std::{
 };
 
 use tenure::{AcquireError, ReleaseError, blocking::Client};
-use tenure_testkit::{Proxy, eventually, scale, unique_key};
+use tenure_testkit::{eventually, scale, unique_key};
 
 use super::Nodes;
-use crate::{LIMIT, secs};
+use crate::{LIMIT, secs, servers};
 
 /// Two of five nodes are in trouble at any time, in turn: one is stopped, and the network of
 /// another swallows everything. Three must agree, so no vote may be lost.
@@ -21,9 +21,8 @@ use crate::{LIMIT, secs};
 fn t03_while_a_minority_hangs_in_rotation_nobody_overlaps_and_all_get_it() {
     const CONTENDERS: usize = 4;
     let (nodes, key) = (Nodes::start(5), unique_key("rotation"));
-    let proxies: Vec<_> = nodes.0.iter().map(Proxy::to).collect();
-    let url = |proxy: &Proxy| format!("{}?durable=yes", proxy.address().url());
-    let urls = proxies.iter().map(url).collect::<Vec<_>>().join(",");
+    let proxies = nodes.proxies();
+    let urls = servers::behind(&proxies);
     let (busy, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
     let (holds, last) = (AtomicUsize::new(0), Mutex::new(None));
     thread::scope(|scope| {

@@ -22,7 +22,7 @@ fn a_counter_that_only_the_store_protects_is_exact() {
     let store = Store::new();
     let directory = store.directory.path();
     fs::write(directory.join(COUNTER), "0").unwrap();
-    let holds = scale(500, 2_000);
+    let holds = scale(250, 2_000);
     let settings = [("DIR", directory.display().to_string()), ("HOLDS", holds.to_string())];
     let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let start = || store.start("add in the store", &settings);

@@ -18,6 +18,7 @@ use crate::{
     chaos::{self, Dice, Journal, now},
     ms,
     program::Program,
+    servers,
 };
 
 /// What the plan is done to.
@@ -67,10 +68,9 @@ impl Arena {
     }
 
     fn process(&mut self, place: usize) -> Program {
-        let way = |proxy: &Proxy| format!("{}?durable=yes", proxy.url());
-        let urls: Vec<_> = self.networks[place].iter().map(way).collect();
+        let urls = servers::behind(&self.networks[place]);
         let seed = self.dice.below(u64::MAX);
-        chaos::start("come and go among nodes", &urls.join(","), &self.log, place, seed)
+        chaos::start("come and go among nodes", &urls, &self.log, place, seed)
     }
 
     /// One step after the other, each when it is its time.
