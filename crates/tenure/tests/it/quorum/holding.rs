@@ -5,7 +5,7 @@ use std::thread;
 use tenure::LossReason;
 use tenure_testkit::{eventually, unique_key};
 
-use super::Nodes;
+use super::{Nodes, all_catch_up};
 use crate::{LIMIT, ms, secs, servers};
 
 #[test]
@@ -77,7 +77,9 @@ fn a_node_that_was_just_given_its_key_again_does_not_count_yet() {
 #[test]
 fn a_majority_that_lost_the_key_loses_the_lease_and_nothing_is_made_again() {
     let (nodes, key) = (Nodes::start(3), unique_key("lost"));
-    let guard = nodes.client().lock(&key).ttl(secs(3)).acquire().unwrap();
+    let lock = nodes.client().lock(&key).ttl(secs(3));
+    let guard = lock.acquire().unwrap();
+    all_catch_up(&lock);
     for node in &nodes.0[..2] {
         assert!(node.cmd(&["FLUSHALL"]).is_ok());
     }
