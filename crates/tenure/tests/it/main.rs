@@ -7,6 +7,7 @@
 //! - [`queue`]: those who wait.
 //! - [`quorum`]: several servers that vote.
 //! - `store`: the embedded store's own: other processes, its file and its disk.
+//! - `metrics`: what is counted.
 //! - [`chaos`]: what its tests share, who let everything go wrong at once.
 //! - [`program`]: what tests start, stop and kill.
 //! - [`api`]: what the types promise.
@@ -24,6 +25,8 @@ mod chaos;
 mod contract;
 mod fake;
 mod faults;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod peers;
 mod program;
 mod queue;

@@ -29,6 +29,8 @@ fn entrance() {
     let programs = programs.chain(crate::quorum::PROGRAMS);
     #[cfg(feature = "file")]
     let programs = programs.chain(crate::store::PROGRAMS);
+    #[cfg(feature = "metrics")]
+    let programs = programs.chain(crate::metrics::PROGRAMS);
     let programs: HashMap<_, _> = programs.collect();
     programs[name.as_str()]();
     std::process::exit(0);
