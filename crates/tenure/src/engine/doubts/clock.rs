@@ -4,91 +4,153 @@ use std::time::Duration;
 
 use tenure_core::{Drift, Timestamp, Ttl};
 
-/// What is known of the wall clock of one run of a server.
+/// What is known of the wall clock of a server.
 ///
 /// The server reads its clock between our request and its reply, so each look says between which
 /// two values it was ahead of ours. Two looks that cannot both be true of clocks that run at most
-/// 500 ppm wrong each, which is as far as `adjtimex` bends them, are a jump. However late a look
-/// is, it makes no jump out of nothing: it only says less.
+/// 500 ppm wrong each, which is as far as `adjtimex` bends them, tell of a movement. It may be one
+/// step, many, or a clock that is made to run faster for a while, as `chronyd` does by up to 8 %
+/// (`maxslewrate` in chrony.conf(5)). However late a look is, it tells of no movement that was not:
+/// it only says less.
 #[derive(Debug, Default)]
 pub(super) struct WallClock {
-    last: Option<Look>,
-    /// Each is smaller than those before it: an earlier and smaller one is of no interest.
-    jumps: Vec<Jump>,
+    /// Oldest first. The older they are, the fewer of them are kept.
+    looks: Vec<Look>,
+    /// The movement that the log was told of last, and until when that was a doubt.
+    told: Option<(Duration, Timestamp)>,
 }
 
-/// How far a server's wall clock was ahead of ours, in microseconds.
+/// How far a server's wall clock was ahead of ours, in microseconds, and what it did from then on.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     received: Timestamp,
     least: i64,
     most: i64,
+    /// Another run may be on another host: its clock is not compared with this.
+    is_of_this_run: bool,
+    /// How far the clock went away from here until any later look, beyond what clocks do by
+    /// themselves. A key that was set here and is there still may end so much too early, or late.
+    forward: Duration,
+    back: Duration,
 }
 
-/// A jump of a wall clock.
-#[derive(Clone, Copy, Debug)]
+/// A movement of a wall clock that matters.
+#[derive(Debug)]
 pub(super) struct Jump {
     /// When it was noticed.
     pub(super) seen: Timestamp,
+    /// When every key is over that was set before.
+    pub(super) until: Timestamp,
     /// How far it was at least, beyond what clocks do by themselves.
     pub(super) by: Duration,
     pub(super) is_forward: bool,
-    /// It was told to the log.
-    pub(super) is_told: bool,
+    /// The log was not told of it yet, and is told now.
+    pub(super) is_news: bool,
 }
 
 impl WallClock {
     /// The node has told its wall clock, in microseconds, to a request of that time.
     pub(super) fn look(&mut self, sent: Timestamp, received: Timestamp, wall_us: u64) {
-        let wall_us = i64::try_from(wall_us).unwrap_or(i64::MAX);
-        let ahead_of = |time| wall_us.saturating_sub(micros(time));
-        let look = Look { received, least: ahead_of(received), most: ahead_of(sent) };
-        let Some(last) = self.last else {
-            self.last = Some(look);
-            return;
-        };
-        if let Some(jump) = last.jump_until(&look) {
-            self.jumps.retain(|earlier| earlier.by > jump.by);
-            self.jumps.push(jump);
-        } else if last.is_better_known_than(&look) {
-            return;
+        let look = Look::new(sent, received, wall_us);
+        let this_run = self.looks.iter_mut().filter(|earlier| earlier.is_of_this_run);
+        this_run.for_each(|earlier| earlier.compare(&look));
+        let last = self.looks.last().filter(|last| last.is_of_this_run);
+        let is_told_better = |last: &Look| !last.has_moved() && last.is_better_known_than(&look);
+        if !last.is_some_and(is_told_better) {
+            self.looks.push(look);
+            self.thin_out();
         }
-        self.last = Some(look);
     }
 
     /// Another run answers, perhaps on another host. What the clock did is still true of its keys.
     pub(super) fn forget(&mut self) {
-        self.last = None;
+        self.looks.iter_mut().for_each(|look| look.is_of_this_run = false);
     }
 
-    /// The last jump that matters at `now` where nobody has a longer TTL, and until when.
-    pub(super) fn jumped(
-        &mut self,
-        now: Timestamp,
-        longest: Ttl,
-    ) -> Option<(&mut Jump, Timestamp)> {
+    /// The last movement that matters at `now` where nobody has a longer TTL.
+    pub(super) fn jumped(&mut self, now: Timestamp, longest: Ttl) -> Option<Jump> {
         let allowed = Drift::of(longest).get();
-        let jump = self.jumps.iter_mut().rfind(|jump| jump.by > allowed)?;
-        let until = jump.seen + super::span(longest);
-        (now < until).then_some((jump, until))
+        let nexts = self.looks.iter().skip(1);
+        let mut before = self.looks.iter().zip(nexts);
+        let (look, next) = before.rfind(|(look, _)| look.moved() > allowed)?;
+        // A key may have been set just before the next look.
+        let (seen, until) = (next.received, next.received + super::span(longest));
+        if now >= until {
+            return None;
+        }
+        let (by, is_forward) = (look.moved(), look.forward > look.back);
+        // It may go on and on, which is no news until it is twice as bad.
+        let known = self.told.filter(|(told, over)| now < *over && by <= *told * 2);
+        let (told, over) = known.unwrap_or((by, until));
+        self.told = Some((told, over.max(until)));
+        Some(Jump { seen, until, by, is_forward, is_news: known.is_none() })
     }
 
     /// How far it is ahead of ours, in microseconds.
     pub(super) fn ahead_us(&self) -> Option<i64> {
-        self.last.map(|look| look.least)
+        self.looks.last().filter(|look| look.is_of_this_run).map(|look| look.least)
+    }
+
+    /// Drops looks until two neighbours are about half as far apart as they are old. What one
+    /// that is dropped had told, the one before it tells from then on.
+    fn thin_out(&mut self) {
+        let Some(now) = self.looks.last().map(|look| look.received) else { return };
+        let mut from = 0_usize;
+        while let Some([before, look, after]) =
+            self.looks.get_mut(from..).and_then(|looks| looks.first_chunk_mut())
+        {
+            let span = after.received.since(before.received);
+            if span * 2 <= now.since(after.received) && before.can_tell_for(look) {
+                before.forward = before.forward.max(look.forward);
+                before.back = before.back.max(look.back);
+                self.looks.remove(from + 1);
+            } else {
+                from += 1;
+            }
+        }
     }
 }
 
 impl Look {
-    /// What the clock did until a later look, if it did more than it may.
-    fn jump_until(&self, later: &Self) -> Option<Jump> {
-        let forward = later.least.saturating_sub(self.most);
-        let back = self.least.saturating_sub(later.most);
-        let by = u64::try_from(forward.max(back)).ok()?;
-        let by = Duration::from_micros(by).checked_sub(bent(self.time_to(later)))?;
-        let jump = Jump { seen: later.received, by, is_forward: forward > back, is_told: false };
-        // No drift allowance is smaller.
-        (by > Drift::of(Ttl::LEAST).get()).then_some(jump)
+    fn new(sent: Timestamp, received: Timestamp, wall_us: u64) -> Self {
+        let wall_us = i64::try_from(wall_us).unwrap_or(i64::MAX);
+        let ahead_of = |time| wall_us.saturating_sub(micros(time));
+        Self {
+            received,
+            least: ahead_of(received),
+            most: ahead_of(sent),
+            is_of_this_run: true,
+            forward: Duration::ZERO,
+            back: Duration::ZERO,
+        }
+    }
+
+    /// Takes what a later look tells of the time between.
+    fn compare(&mut self, later: &Self) {
+        let bent = bent(self.time_to(later));
+        let beyond = |us: i64| {
+            let us = u64::try_from(us).unwrap_or(0);
+            Duration::from_micros(us).saturating_sub(bent)
+        };
+        let forward = beyond(later.least.saturating_sub(self.most));
+        let back = beyond(self.least.saturating_sub(later.most));
+        self.forward = self.forward.max(forward);
+        self.back = self.back.max(back);
+    }
+
+    fn moved(&self) -> Duration {
+        self.forward.max(self.back)
+    }
+
+    /// Whether it moved further than any lock allows.
+    fn has_moved(&self) -> bool {
+        self.moved() > least_drift()
+    }
+
+    /// Whether keys that were set at a later look may be taken for keys that were set here. Not
+    /// across a step: the doubt would not end in time.
+    fn can_tell_for(&self, later: &Self) -> bool {
+        self.moved() <= later.moved() * 2 + least_drift()
     }
 
     /// Whether it still says more than a later one.
@@ -103,6 +165,11 @@ impl Look {
     fn time_to(&self, later: &Self) -> Duration {
         later.received.since(self.received)
     }
+}
+
+/// No lock allows less.
+fn least_drift() -> Duration {
+    Drift::of(Ttl::LEAST).get()
 }
 
 /// How far two clocks may run apart in this time by being bent: 500 ppm each.
@@ -136,7 +203,7 @@ mod tests {
     }
 
     fn jumped(clock: &mut WallClock, now: u64, longest: u64) -> Option<(bool, u64)> {
-        let (jump, _) = clock.jumped(at(now), ttl(longest))?;
+        let jump = clock.jumped(at(now), ttl(longest))?;
         Some((jump.is_forward, jump.by.as_millis().try_into().unwrap()))
     }
 
@@ -179,10 +246,89 @@ mod tests {
     fn a_small_jump_does_not_hide_a_larger_one_nor_the_other_way_round() {
         let looks = [(0, 0, 50_000), (1_000, 1_000, 91_000), (11_000, 11_000, 101_150)];
         let mut clock = clock(&looks);
-        assert_eq!(jumped(&mut clock, 11_001, 30), Some((true, 39_999)));
-        assert_eq!(jumped(&mut clock, 11_001, 10), Some((true, 140)));
-        clock.look(at(12_000), at(12_000), 142_150_000);
-        assert_eq!(clock.jumps.len(), 1, "the larger and later one says it all");
+        assert_eq!(jumped(&mut clock, 11_001, 30), Some((true, 40_139)), "both, since 0");
+        assert_eq!(jumped(&mut clock, 11_001, 10), Some((true, 140)), "since 1 s");
+        assert_eq!(jumped(&mut clock, 1_000 + 30_302, 30), None);
+        assert_eq!(jumped(&mut clock, 11_000 + 10_101, 10), Some((true, 140)));
+        assert_eq!(jumped(&mut clock, 11_000 + 10_102, 10), None);
+    }
+
+    /// Whatever each of them is.
+    #[test]
+    fn small_steps_within_a_ttl_are_summed() {
+        let steps =
+            |by: u64| (0..=6).map(move |n| (n * 5_000, n * 5_000, 50_000 + n * (5_000 + by)));
+        let mut clock = clock(&steps(50).collect::<Vec<_>>());
+        // Six of 50 ms less 5 ms that it may be bent by, in 30 s.
+        assert_eq!(jumped(&mut clock, 30_000, 30), None);
+        let mut clock = self::clock(&steps(60).collect::<Vec<_>>());
+        assert_eq!(jumped(&mut clock, 30_000, 30), Some((true, 330)));
+        // The last step is over when the keys of before it are.
+        assert!(jumped(&mut clock, 35_301, 30).is_some());
+        assert_eq!(jumped(&mut clock, 30_000 + 30_302, 30), None);
+    }
+
+    /// One that runs 2 % fast, at looks that are each too close to the one before to tell, for as
+    /// long as it does.
+    #[test]
+    fn a_clock_that_runs_too_fast_is_noticed_however_often_it_is_looked_at() {
+        for pause in [1, 7, 100, 1_000] {
+            let fast = (0..120_000 / pause).map(|n| n * pause).map(|now| (now, now, now * 51 / 50));
+            let mut clock = clock(&fast.collect::<Vec<_>>());
+            let jump = clock.jumped(at(120_000), ttl(30)).expect("302 ms in 16 s");
+            assert!(jump.is_forward && jump.by < Duration::from_millis(1_000), "{jump:?}");
+            assert!(clock.looks.len() < 80, "{} looks", clock.looks.len());
+            // A minute at the right rate: all keys of before are over.
+            for now in (120_000..180_000).step_by(100) {
+                clock.look(at(now), at(now), (now + 2_400) * 1_000);
+            }
+            assert!(clock.jumped(at(180_000), ttl(30)).is_none(), "every {pause} ms");
+        }
+    }
+
+    /// It runs 8 % fast, and then leaps.
+    #[test]
+    fn what_goes_on_is_told_once_and_what_is_worse_again() {
+        let (mut clock, mut told) = (WallClock::default(), Vec::new());
+        for now in (0..60_000).step_by(10) {
+            let leap = if now < 50_000 { 0 } else { 40_000 };
+            clock.look(at(now), at(now), now * 1_080 + leap * 1_000);
+            let jump = clock.jumped(at(now), ttl(30)).filter(|jump| jump.is_news);
+            told.extend(jump.map(|jump| (now, jump.by.as_secs())));
+        }
+        assert_eq!(told, [(3_830, 0), (50_000, 40)]);
+    }
+
+    /// It goes one way by 250 ms, and 2 s later the other way by 500 ms: what matters to a lock of
+    /// 30 s is what it did since the time between, which is not forgotten as that grows old.
+    #[test]
+    fn a_step_that_begins_between_two_others_is_remembered() {
+        for is_forward in [true, false] {
+            let mut clock = WallClock::default();
+            for now in (0..40_000).step_by(10) {
+                let offset = match now {
+                    0..10_000 => 1_250,
+                    10_000..12_000 => 1_000,
+                    _ => 1_500,
+                };
+                let offset = if is_forward { offset } else { 2_500 - offset };
+                clock.look(at(now), at(now), (now + offset) * 1_000);
+            }
+            let jump = clock.jumped(at(40_000), ttl(30)).expect("499 ms are above 302");
+            assert_eq!((jump.is_forward, jump.by.as_millis()), (is_forward, 499));
+        }
+    }
+
+    /// Looks are merged as they grow old, and a step ends no later for that.
+    #[test]
+    fn a_step_is_over_in_time_among_many_looks() {
+        let mut clock = WallClock::default();
+        for now in (0..60_000).step_by(10) {
+            let step = if now < 20_000 { 0 } else { 1_000 };
+            clock.look(at(now), at(now), (now + step) * 1_000);
+        }
+        assert_eq!(clock.jumped(at(50_301), ttl(30)).unwrap().seen, at(20_000));
+        assert!(clock.jumped(at(50_302), ttl(30)).is_none());
     }
 
     #[test]

@@ -108,11 +108,12 @@ impl Record {
             }
             return Err(self.error(NodeErrorKind::Restarted).with_source(why));
         }
-        let Some((jump, until)) = self.clock.jumped(now, longest) else { return Ok(()) };
+        let Some(jump) = self.clock.jumped(now, longest) else { return Ok(()) };
         let whither = if jump.is_forward { "forward" } else { "back" };
-        let (by, ago, left) = (secs(jump.by), secs(now.since(jump.seen)), secs(until.since(now)));
+        let (by, ago, left) =
+            (secs(jump.by), secs(now.since(jump.seen)), secs(jump.until.since(now)));
         let why = format!("by {by} {whither}, noticed {ago} ago; it votes in {left}");
-        if !std::mem::replace(&mut jump.is_told, true) {
+        if jump.is_news {
             self.tell(NodeNews::ClockJumped, &why);
         }
         Err(self.error(NodeErrorKind::ClockJumped).with_source(why))
