@@ -48,4 +48,4 @@ pub use raw::Raw;
 pub use server::{Builder, Frozen, Server};
 pub use temp::TempDir;
 pub use value::Value;
-pub use wait::{eventually, scale, unique_key};
+pub use wait::{eventually, raised_at_the_end, scale, unique_key};

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -27,6 +27,18 @@ pub(crate) fn poll<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Op
         }
         thread::sleep(STEP);
     }
+}
+
+/// Raises a flag when the result is dropped, also by a panic: threads that go on until then would
+/// keep a failed test from ending.
+pub fn raised_at_the_end(flag: &AtomicBool) -> impl Drop + use<'_> {
+    struct AtTheEnd<'a>(&'a AtomicBool);
+    impl Drop for AtTheEnd<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+    AtTheEnd(flag)
 }
 
 /// The size of a test: `ci`, or `soak` when the environment says `TENURE_TIER=soak`.

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tenure_testkit::{Builder, Proxy, Server, eventually, scale, unique_key};
+use tenure_testkit::{Builder, Proxy, Server, eventually, raised_at_the_end, scale, unique_key};
 
 use super::{LIMIT, connect, hold, ms, private, ttl_left, value};
 use crate::servers;
@@ -31,7 +31,7 @@ pub(crate) fn outlives_a_busy_machine(nodes: &[Server], ttls: usize) {
     let guard = lock.acquire_within(LIMIT).unwrap();
     let over = AtomicBool::new(false);
     let spin = || {
-        while !over.load(Ordering::Relaxed) {
+        while !over.load(Ordering::SeqCst) {
             std::hint::spin_loop();
         }
     };
@@ -42,8 +42,8 @@ pub(crate) fn outlives_a_busy_machine(nodes: &[Server], ttls: usize) {
     thread::scope(|scope| {
         scope.spawn(spin);
         scope.spawn(spin);
+        let _over = raised_at_the_end(&over);
         hold(held);
-        over.store(true, Ordering::Relaxed);
     });
     assert_eq!(guard.ensure_held(), Ok(()));
     // And one that was not answered in time, and was repeated. Several servers are asked for their

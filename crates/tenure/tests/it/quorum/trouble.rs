@@ -10,7 +10,7 @@ use std::{
 };
 
 use tenure::{AcquireError, ReleaseError, blocking::Client};
-use tenure_testkit::{eventually, scale, unique_key};
+use tenure_testkit::{eventually, raised_at_the_end, scale, unique_key};
 
 use super::Nodes;
 use crate::{LIMIT, secs, servers};
@@ -44,6 +44,7 @@ fn t03_while_a_minority_hangs_in_rotation_nobody_overlaps_and_all_get_it() {
                 }
             });
         }
+        let _over = raised_at_the_end(&is_over);
         for round in 0..scale(5, 500) {
             let before = holds.load(Ordering::SeqCst);
             let frozen = nodes.0[round % 5].freeze_process();
@@ -54,7 +55,6 @@ fn t03_while_a_minority_hangs_in_rotation_nobody_overlaps_and_all_get_it() {
             proxies[(round + 2) % 5].heal();
             drop(frozen);
         }
-        is_over.store(true, Ordering::SeqCst);
     });
     nodes.becomes_free(&key);
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tenure::blocking::Client;
-use tenure_testkit::{Server, ServerKind, unique_key};
+use tenure_testkit::{Server, ServerKind, raised_at_the_end, unique_key};
 
 use crate::{ms, secs};
 
@@ -101,7 +101,7 @@ fn no_key_is_ever_without_a_ttl() {
         let watcher = scope.spawn(|| {
             let mut raw = server.raw();
             let mut looks = 0;
-            while !done.load(Ordering::Relaxed) {
+            while !done.load(Ordering::SeqCst) {
                 for key in raw.cmd(&["KEYS", "*"]).array() {
                     let key = key.bytes().unwrap();
                     let left = raw.cmd(&[b"PTTL", key]).int();
@@ -112,6 +112,7 @@ fn no_key_is_ever_without_a_ttl() {
             }
             looks
         });
+        let at_the_end = raised_at_the_end(&done);
         let client = Client::connect(&server.url()).unwrap();
         for round in 0..60 {
             let lock = client.lock(format!("k{}", round % 3)).ttl(secs(4));
@@ -125,7 +126,7 @@ fn no_key_is_ever_without_a_ttl() {
                 _ => drop(lock.resume(guard.detach()).unwrap()),
             }
         }
-        done.store(true, Ordering::Relaxed);
+        drop(at_the_end);
         assert!(watcher.join().unwrap() > 0, "the watcher saw no key");
     });
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tenure::{AcquireError, Holder, TtlLeft, blocking::Client};
-use tenure_testkit::{ServerKind, Value, eventually, unique_key};
+use tenure_testkit::{ServerKind, Value, eventually, raised_at_the_end, unique_key};
 
 use super::put;
 use crate::{
@@ -166,12 +166,14 @@ fn polled_beside_a_queue(let_others_in: Option<u32>, looks: u32) -> (u32, u32) {
                 if let Some(hand_overs) = let_others_in {
                     lock = lock.let_others_in(hand_overs);
                 }
-                while !over.load(Ordering::Relaxed) {
+                while !over.load(Ordering::SeqCst) {
                     lock.acquire().unwrap().release().unwrap();
                     hand_overs.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
+        // Whoever waits then still gets it.
+        let _over = raised_at_the_end(&over);
         eventually(LIMIT, "three wait", || lock.inspect().unwrap().waiting == 3);
         first.release().unwrap();
         let mut won = 0;
@@ -183,8 +185,6 @@ fn polled_beside_a_queue(let_others_in: Option<u32>, looks: u32) -> (u32, u32) {
             // As pollers do.
             thread::sleep(ms(100));
         }
-        over.store(true, Ordering::Relaxed);
-        // Whoever waits now still gets it.
         (won, hand_overs.load(Ordering::Relaxed))
     })
 }
