@@ -189,7 +189,7 @@ impl State {
             let first = first.await;
             giving.borrow_mut().told(&first);
             drop(giving);
-            // One that is down since before the lease need not be asked again and again.
+            // One that was down when the lease was granted need not be asked again and again.
             if is_vacant {
                 return;
             }

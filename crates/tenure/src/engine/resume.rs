@@ -64,6 +64,7 @@ impl State {
             };
             if let Said::Untold(error) = &said {
                 failed.push(error.clone());
+                seat = Seat::unheard();
             }
             tally.add(said);
             seats.push(seat);

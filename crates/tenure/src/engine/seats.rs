@@ -15,17 +15,19 @@ pub(super) struct Seat {
     since: Option<Timestamp>,
     /// A request for the key was not answered: it may still arrive.
     pub(super) is_unsure: bool,
+    /// The lease was taken up without a word from the node, which may have had the key before.
+    is_unheard: bool,
 }
 
 impl Seat {
     /// The node has the key, as it told at `now`.
     pub(super) fn granted(standing: Standing, now: Timestamp) -> Self {
-        Self { standing, since: Some(now), is_unsure: false }
+        Self { standing, since: Some(now), ..Self::default() }
     }
 
     /// Whether nothing of the lease is on the node, nor may yet arrive there.
     pub(super) fn is_vacant(&self) -> bool {
-        self.since.is_none() && !self.may_be_made_anew()
+        self.since.is_none() && !self.is_unheard && !self.may_be_made_anew()
     }
 
     /// Whether a request for the key may still arrive.
@@ -36,6 +38,11 @@ impl Seat {
     /// The node was asked for the key, and has not answered.
     pub(super) fn asked() -> Self {
         Self { is_unsure: true, ..Self::default() }
+    }
+
+    /// The node did not answer when the lease was taken up.
+    pub(super) fn unheard() -> Self {
+        Self { is_unheard: true, ..Self::default() }
     }
 }
 

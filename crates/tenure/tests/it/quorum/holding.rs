@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use tenure::LossReason;
+use tenure::{LossReason, blocking::Client};
 use tenure_testkit::{eventually, unique_key};
 
 use super::{Nodes, all_catch_up};
@@ -31,6 +31,26 @@ fn a_release_comes_behind_the_request_for_the_key() {
     frozen.thaw();
     // The request was carried out, since it left a number; and then the release.
     eventually(LIMIT, "it was granted", || servers::exists(&nodes.0[0], &fence));
+    nodes.becomes_free(&key);
+}
+
+/// The node has the key since before, and is out of reach until the lock is given back.
+#[test]
+fn a_lease_that_is_taken_up_is_released_where_nobody_could_ask_for_it() {
+    let (nodes, key) = (Nodes::start(3), unique_key("taken-up"));
+    let lock = nodes.client().lock(&key).ttl(secs(600));
+    let token = lock.acquire().unwrap().detach();
+    all_catch_up(&lock);
+    let proxies = nodes.proxies();
+    proxies[2].black_hole();
+    let client = Client::connect(&servers::behind(&proxies)).unwrap();
+    let lock = client.lock(&key).ttl(secs(600)).node_limit(ms(100));
+    lock.resume(token).unwrap().expect("two of three have it").release().unwrap();
+    // Until then the release was tried in vain.
+    let before = proxies[2].accepted();
+    eventually(LIMIT, "it is tried again", || proxies[2].accepted() > before);
+    assert!(servers::exists(&nodes.0[2], &key));
+    proxies[2].heal();
     nodes.becomes_free(&key);
 }
 
