@@ -47,37 +47,43 @@ pub(crate) fn acquire(
     manner: Manner<'_>,
 ) -> Result<LockGuard, Failure> {
     let mut acquiring = pin!(lock.acquire());
-    let mut tell_at = Some(Instant::now() + NOTICE);
+    // What the wait is for is asked beside it: servers that hang answer late, and neither the lock
+    // nor a signal waits for them.
+    let mut telling = pin!(tell_waiting(lock, manner));
+    let (mut tell_at, mut is_telling) = (Some(Instant::now() + NOTICE), false);
     loop {
         match events.poll(acquiring.as_mut()) {
             Some(Ok(guard)) => return Ok(guard),
             Some(Err(error)) => return Err(not_acquired(lock, events, &error, manner)),
             None => {}
         }
+        if is_telling {
+            is_telling = events.poll(telling.as_mut()).is_none();
+        }
         match events.next(tell_at) {
             Some(Event::Signal(signal)) if signal != signal_hook::consts::SIGCHLD => {
                 return Err(Failure::silent(exit::of_signal(signal)));
             }
             Some(_) => {}
-            None => {
-                tell_at = None;
-                if manner.verbose || manner.nested {
-                    let holder = holder(lock, events);
-                    tell_waiting(manner, holder.as_deref());
-                }
-                if let Some(trouble) = trouble(lock, events, manner) {
-                    say(&format!("waiting for the lock {}: {trouble}", manner.key));
-                }
-            }
+            None => (tell_at, is_telling) = (None, true),
         }
     }
 }
 
-fn tell_waiting(manner: Manner<'_>, holder: Option<&str>) {
-    let Manner { key, nested, .. } = manner;
-    let holder = holder.map_or_else(String::new, |holder| format!(", which is held by {holder}"));
-    let own = if nested { "; TENURE_KEY says that the command around this one has it" } else { "" };
-    say(&format!("waiting for the lock {key}{holder}{own}"));
+/// Says what is waited for, where somebody wants to know or would not guess.
+async fn tell_waiting(lock: &Lock, manner: Manner<'_>) {
+    let Manner { key, nested, verbose, .. } = manner;
+    if verbose || nested {
+        let holder = holder(lock).await;
+        let holder =
+            holder.map_or_else(String::new, |holder| format!(", which is held by {holder}"));
+        let own =
+            if nested { "; TENURE_KEY says that the command around this one has it" } else { "" };
+        say(&format!("waiting for the lock {key}{holder}{own}"));
+    }
+    if let Some(trouble) = trouble(lock, manner).await {
+        say(&format!("waiting for the lock {key}: {trouble}"));
+    }
 }
 
 fn not_acquired(
@@ -90,7 +96,7 @@ fn not_acquired(
     match error {
         AcquireError::Config(error) => Failure::new(exit::USAGE, failure::chain(error)),
         AcquireError::TimedOut { holder: last, waited } => {
-            let holder = holder(lock, events).unwrap_or_else(|| last.to_string());
+            let holder = events.block_on(holder(lock)).unwrap_or_else(|| last.to_string());
             let waited = match waited.as_millis() {
                 0..100 => String::new(),
                 _ => format!(" after a wait of {}", seconds(*waited)),
@@ -102,15 +108,15 @@ fn not_acquired(
 }
 
 /// Who holds the lock now, and for how long already, if anybody does and a server can tell.
-fn holder(lock: &Lock, events: &mut Events) -> Option<String> {
-    described(&events.block_on(lock.inspect()).ok()?)
+async fn holder(lock: &Lock) -> Option<String> {
+    described(&lock.inspect().await.ok()?)
 }
 
 /// Why one of several servers would not vote on the lock now, if one would not. One that may not
 /// vote yet is told of in any case: nobody would guess why a lock that is free is waited for.
-fn trouble(lock: &Lock, events: &mut Events, manner: Manner<'_>) -> Option<String> {
+async fn trouble(lock: &Lock, manner: Manner<'_>) -> Option<String> {
     use NodeErrorKind as Kind;
-    let nodes = events.block_on(lock.nodes()).ok().filter(|nodes| nodes.len() > 1)?;
+    let nodes = lock.nodes().await.ok().filter(|nodes| nodes.len() > 1)?;
     let is_told = |error: &&NodeError| {
         manner.verbose || matches!(error.kind(), Kind::Restarted | Kind::ClockJumped)
     };

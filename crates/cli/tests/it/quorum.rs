@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path, thread, time::SystemTime};
 
+use rustix::process::Signal;
 use tenure_testkit::{Server, ServerKind, TempDir, Value, eventually, scale};
 
 use crate::tool::{PATIENCE, Tenure, is_free, is_running, key, pid_in, until_told};
@@ -65,6 +66,26 @@ fn a_command_has_ended_before_its_lease_has_when_three_of_five_servers_are_kille
             threads.spawn(|| (0..scale(1, 20)).for_each(|_| lose_three()));
         }
     });
+}
+
+/// One that hangs answers nothing for as long as it does, and is asked what the wait is for.
+#[test]
+fn a_signal_ends_a_wait_while_a_server_is_asked_what_for() {
+    let (nodes, key) = (Nodes::start(), key());
+    let urls = nodes.urls();
+    let hold = Tenure::new().env("TENURE_SERVERS", &urls).args([&key]).sh("exec sleep 300").start();
+    eventually(PATIENCE, "it is held", || nodes.ends(&key).iter().all(|&end| end > 0));
+    let frozen = nodes.0[4].freeze_process();
+    let waiting =
+        Tenure::new().env("TENURE_SERVERS", &urls).args(["--verbose", &key]).sh("echo no");
+    let waiting = waiting.start();
+    let said = waiting.first_words();
+    assert!(said.contains("which is held by "), "{said}");
+    waiting.signal(Signal::TERM);
+    assert_eq!(waiting.wait().code(143).stdout("").stderr, said);
+    drop(frozen);
+    hold.signal(Signal::TERM);
+    hold.wait().code(143);
 }
 
 /// A command and its child, both deaf to TERM, write down when they are alive.
