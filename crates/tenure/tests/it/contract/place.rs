@@ -3,7 +3,7 @@
 use std::{sync::Mutex, time::Duration};
 
 use tenure::Inspection;
-use tenure_testkit::{Proxy, Server, ServerKind, unique_key};
+use tenure_testkit::{Proxy, Server, ServerKind, eventually, unique_key};
 
 use super::subject::{Client, Lock, Way};
 use crate::{LIMIT, ms, servers};
@@ -93,11 +93,15 @@ impl Place {
         self.inspect().held.is_some()
     }
 
-    /// Waits until nobody holds the lock.
+    /// Waits until nobody holds the lock; of servers that vote, until none has a key of it.
     pub(crate) fn becomes_free(&self) {
         let lock = self.client().lock(&self.key);
-        tenure_testkit::eventually(LIMIT, "the lock is free", || {
-            lock.inspect().unwrap().held.is_none()
+        let is_nowhere = |nodes| {
+            servers::several(nodes).iter().all(|server| !servers::exists(server, &self.key))
+        };
+        eventually(LIMIT, "the lock is free", || match self.store {
+            Store::Quorum(nodes) => is_nowhere(nodes),
+            _ => lock.inspect().unwrap().held.is_none(),
         });
     }
 

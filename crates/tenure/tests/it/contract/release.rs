@@ -33,11 +33,13 @@ pub(super) fn a_lease_that_ran_out_is_not_released_but_reported(at: &Place) {
 pub(super) fn a_release_after_another_took_over_names_it_and_leaves_it_alone(at: &Place) {
     let client = at.client();
     let short = client.lock(&at.key).ttl(ms(60)).renewal(Renewal::Manual);
-    let short = short.acquire_within(LIMIT).unwrap();
+    let held = short.acquire_within(LIMIT).unwrap();
+    at.all_catch_up(&short);
+    at.becomes_free();
     let lock = at.client().lock(&at.key).label("next").ttl(secs(20));
     let other = lock.acquire().unwrap();
     at.all_catch_up(&lock);
-    let late = short.release();
+    let late = held.release();
     let Err(ReleaseError::NotHeld(LossReason::Taken { holder })) = late else {
         panic!("{late:?}");
     };
