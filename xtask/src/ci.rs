@@ -36,19 +36,24 @@ fn run_steps(steps: &[(&'static str, Step)], args: &[String]) -> Result<(), Fail
 
 type Step = fn(&[String]) -> Result<(), Failure>;
 
-const STEPS: [(&str, Step); 5] = [
+const STEPS: [(&str, Step); 6] = [
     ("fmt", |_| run_command(&mut cargo(&["fmt", "--all", "--", "--check"]))),
-    ("clippy", |_| {
-        let args = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-        run_command(&mut cargo(&args))
-    }),
+    ("clippy", |_| clippy(&["--workspace", "--all-features"])),
+    // As who takes the library without any feature builds it.
+    ("plain", |_| clippy(&["-p", "tenure", "-p", "tenure-cli", "--no-default-features"])),
     ("doc", |_| {
-        let args = ["doc", "--workspace", "--no-deps", "--document-private-items"];
+        let args =
+            ["doc", "--workspace", "--all-features", "--no-deps", "--document-private-items"];
         run_command(cargo(&args).env("RUSTDOCFLAGS", "-Dwarnings"))
     }),
     ("tidy", |_| tidy::run()),
     ("test", test::run),
 ];
+
+fn clippy(what: &[&str]) -> Result<(), Failure> {
+    let mut command = cargo(&["clippy", "--all-targets"]);
+    run_command(command.args(what).args(["--", "-D", "warnings"]))
+}
 
 fn table(times: &[(&str, Duration)], passed: bool) -> String {
     let mut lines = vec![String::new()];

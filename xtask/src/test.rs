@@ -30,7 +30,8 @@ pub(crate) fn run_tests(
     if !names_packages(rest) {
         command.arg("--workspace");
     }
-    command.args(flags).args(rest).envs(variables.iter().copied());
+    // What has a feature of its own is tested, too: metrics.
+    command.arg("--all-features").args(flags).args(rest).envs(variables.iter().copied());
     crate::command::run(&mut command)
 }
 
