@@ -179,3 +179,19 @@ fn is_slow(none: &NoQuorum) -> bool {
 /// What the last try of a wait may take: a healthy server on a busy machine answers in it, and a
 /// silent one does not keep the caller much longer than it asked.
 const LAST_TRY: Duration = Duration::from_millis(250);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<A, B, C, D, F: Future>(_: impl Fn(A, B, C, D) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Ten thousand may wait at a time; what only several nodes need is in boxes.
+    #[test]
+    fn an_acquisition_at_one_node_is_small() {
+        let size = size(State::acquire);
+        assert!(size <= 1_100, "{size} bytes");
+    }
+}

@@ -52,8 +52,8 @@ pub(super) struct Quest<'a> {
     sent: Timestamp,
     /// The largest number that a node told, where several vote.
     pub(super) seen: Option<FencingToken>,
-    /// The attempt at several nodes.
-    ballot: Option<Ballot>,
+    /// The attempt at several nodes; in a box, since most wait at one.
+    ballot: Option<Box<Ballot>>,
     /// Where several nodes have the key, once they do.
     seats: Vec<Seat>,
 }
@@ -83,14 +83,15 @@ impl<'a> Quest<'a> {
 
     /// Whether the votes of several nodes were split: it may be that nobody holds the lock.
     pub(super) fn is_split(&self) -> bool {
-        self.ballot.as_ref().is_some_and(Ballot::is_split)
+        self.ballot.as_deref().is_some_and(Ballot::is_split)
     }
 
     /// One attempt.
     pub(super) async fn attempt(&mut self, waiting: &mut Waiting, limit: Duration) -> Tried {
         match (self.state.nodes.sole(), &self.request.how) {
             (Some(_), _) => self.attempt_on_one(waiting, limit).await,
-            (None, How::Resume(token)) => self.resume(token, limit).await,
+            // It is large and rare, and the many who wait are to be small.
+            (None, How::Resume(token)) => Box::pin(self.resume(token, limit)).await,
             (None, How::Try | How::Steal) => self.vote(waiting, limit).await,
         }
     }
@@ -102,7 +103,7 @@ impl<'a> Quest<'a> {
         let proposal = tenure_core::proposal(self.seen, state.nodes.wall_us());
         self.open = true;
         let ballot = Ballot::begin(state, request, &token, proposal, limit);
-        let ballot = self.ballot.insert(ballot);
+        let ballot = self.ballot.insert(Box::new(ballot));
         self.sent = ballot.sent();
         let result = ballot.settle(state, request, &token).await;
         self.seen = self.seen.max(ballot.seen());

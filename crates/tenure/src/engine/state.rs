@@ -93,7 +93,8 @@ impl State {
         match command {
             Command::Acquire { request, reply } => {
                 let acquiring = self.begin_acquiring();
-                task::spawn(Rc::clone(self).acquire(request, reply, acquiring));
+                // In a box: there may be many who wait, and a task has room for its future twice.
+                task::spawn(Box::pin(Rc::clone(self).acquire(request, reply, acquiring)));
             }
             Command::Extend { lease, ttl, reply } => {
                 task::spawn(Rc::clone(self).extend(lease, ttl, reply));
