@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use metrics::{
@@ -27,12 +27,12 @@ struct Table(Arc<Mutex<BTreeMap<String, u64>>>);
 
 impl Table {
     fn add(&self, name: &str, times: u64) {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.lock().unwrap();
         *table.entry(name.to_owned()).or_default() += times;
     }
 
     fn of(&self, name: &str) -> u64 {
-        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.0.lock().unwrap();
         table.get(name).copied().unwrap_or_default()
     }
 

@@ -7,7 +7,9 @@ use super::answer;
 use crate::{
     LIMIT,
     fake::{self, Asked},
-    ms, secs,
+    ms,
+    quorum::all_catch_up,
+    secs,
     servers::{self, any, behind, exists, get},
 };
 
@@ -52,8 +54,7 @@ pub(super) fn warm(proxies: &[Proxy]) -> Client {
     let client = Client::connect(&behind(proxies)).unwrap();
     let lock = client.lock(unique_key("warm"));
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
-    // Waits for all of them, and so for what they were asked before.
-    lock.nodes().unwrap();
+    all_catch_up(&lock);
     client
 }
 

@@ -78,8 +78,7 @@ fn what_is_told_of_a_holder_is_the_number_that_a_majority_knows() {
     let (nodes, key) = (Nodes::start(3), unique_key("known"));
     let lock = nodes.client().lock(&key).ttl(secs(600));
     let guard = lock.acquire_within(LIMIT).unwrap();
-    let token = guard.token().as_str().to_owned();
-    eventually(LIMIT, "all have the key", || nodes.having(&key, token.as_bytes()) == 3);
+    nodes.until_had_by(&guard, 3);
     // It was ahead of the two others when they agreed; and it has lost the key.
     set(&nodes.0[1], &fence(&key), &ahead().to_string());
     assert_eq!(lock.inspect().unwrap().last_number, Some(guard.fencing_token()));

@@ -4,7 +4,7 @@ use std::thread;
 
 use tenure_testkit::{Server, ServerKind, eventually, unique_key};
 
-use super::Nodes;
+use super::{Nodes, all_catch_up};
 use crate::{LIMIT, secs, servers};
 
 /// Its key outlives the server, and nobody asks it for anything any more.
@@ -20,13 +20,7 @@ fn what_a_server_missed_is_made_up_for_when_it_is_back() {
         })
         .collect();
     let down = &nodes.0[1];
-    eventually(LIMIT, "all three have all keys", || {
-        let has = |guard: &tenure::blocking::LockGuard| {
-            let (key, token) = (guard.key().to_string(), guard.token().as_str().as_bytes());
-            nodes.having(&key, token) == 3
-        };
-        guards.iter().all(has)
-    });
+    guards.iter().for_each(|guard| nodes.until_had_by(guard, 3));
     down.kill();
     guards.into_iter().for_each(|guard| guard.release().unwrap());
     // So long that all who had something to ask have asked in vain.
@@ -56,8 +50,7 @@ fn what_a_server_did_not_know_how_to_do_is_not_done_after_its_undoing() {
     // The first comes behind the release, and the second behind whatever was asked again.
     for _ in 0..2 {
         assert!(lock.inspect().unwrap().held.is_some());
-        // Waits for all of them.
-        lock.nodes().unwrap();
+        all_catch_up(&lock);
     }
     assert!(!servers::exists(&nodes.0[2], &key));
 }
@@ -68,8 +61,7 @@ fn a_hung_server_keeps_nobody_from_looking_and_releasing_by_token() {
     let (nodes, key) = (Nodes::start(3), unique_key("hung"));
     let lock = nodes.client().lock(&key).ttl(secs(600));
     let guard = lock.acquire_within(LIMIT).unwrap();
-    let token = guard.token().as_str().to_owned();
-    eventually(LIMIT, "all have the key", || nodes.having(&key, token.as_bytes()) == 3);
+    nodes.until_had_by(&guard, 3);
     let token = guard.detach();
     let frozen = nodes.0[1].freeze_process();
     assert!(lock.inspect().unwrap().held.is_some());

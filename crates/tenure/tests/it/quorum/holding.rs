@@ -13,9 +13,8 @@ fn a_node_that_grants_late_belongs_to_the_lease() {
     let (nodes, key) = (Nodes::start(3), unique_key("late"));
     let frozen = nodes.0[2].freeze_process();
     let guard = nodes.client().lock(&key).ttl(secs(600)).acquire().unwrap();
-    let token = guard.token().as_str().to_owned();
     frozen.thaw();
-    eventually(LIMIT, "it has the key", || nodes.having(&key, token.as_bytes()) == 3);
+    nodes.until_had_by(&guard, 3);
     guard.release().unwrap();
     nodes.becomes_free(&key);
 }
@@ -68,9 +67,8 @@ fn a_lease_outlasts_the_loss_of_one_node() {
 fn a_node_that_lost_its_key_gets_it_again_and_counts_from_then_on() {
     let (nodes, key) = (Nodes::start(3), unique_key("top-up"));
     let guard = nodes.client().lock(&key).ttl(secs(3)).acquire().unwrap();
-    let token = guard.token().as_str().to_owned();
     nodes.0[0].restart_empty();
-    eventually(LIMIT, "it has the key again", || nodes.having(&key, token.as_bytes()) == 3);
+    nodes.until_had_by(&guard, 3);
     // Two renewals: the first proves that a majority had the key when this one had it, too.
     thread::sleep(secs(3));
     nodes.0[1].kill();
@@ -84,10 +82,9 @@ fn a_node_that_lost_its_key_gets_it_again_and_counts_from_then_on() {
 fn a_node_that_was_just_given_its_key_again_does_not_count_yet() {
     let (nodes, key) = (Nodes::start(3), unique_key("not-yet"));
     let guard = nodes.client().lock(&key).ttl(secs(6)).acquire_within(LIMIT).unwrap();
-    let token = guard.token().as_str().to_owned();
-    eventually(LIMIT, "all have the key", || nodes.having(&key, token.as_bytes()) == 3);
+    nodes.until_had_by(&guard, 3);
     nodes.0[0].restart_empty();
-    eventually(LIMIT, "it has the key again", || nodes.having(&key, token.as_bytes()) == 3);
+    nodes.until_had_by(&guard, 3);
     nodes.0[1].restart_empty();
     eventually(LIMIT, "it is lost", || guard.ensure_held().is_err());
     assert_eq!(guard.lost(), LossReason::Gone);

@@ -24,7 +24,7 @@ use std::{convert::identity, thread, time::Duration};
 
 use tenure::{
     AcquireError,
-    blocking::{Client, Lock},
+    blocking::{Client, Lock, LockGuard},
 };
 use tenure_testkit::{Builder, Proxy, Server, ServerKind, eventually};
 
@@ -99,6 +99,12 @@ impl Nodes {
         });
         proxies.iter().for_each(Proxy::heal);
         self.becomes_free(key);
+    }
+
+    /// Waits until so many of them have the lease's key.
+    pub(crate) fn until_had_by(&self, guard: &LockGuard, count: usize) {
+        let (key, token) = (guard.key().to_string(), guard.token().as_bytes());
+        eventually(LIMIT, "so many have its key", || self.having(&key, token) == count);
     }
 
     /// On how many of them the key is this.

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use tenure::{AcquireError, blocking::Client};
 use tenure_testkit::{Gated, Proxy, eventually, scale, unique_key};
 
-use super::Nodes;
+use super::{Nodes, all_catch_up};
 use crate::{
     LIMIT,
     faults::pause,
@@ -33,7 +33,7 @@ fn t06_a_grant_that_five_servers_tell_too_late_is_none_and_is_undone() {
         let lock = client.lock(&key).ttl(TTL).node_limit(NODE_LIMIT);
         // Its connections are there, and quiet.
         assert!(lock.inspect().unwrap().held.is_none());
-        lock.nodes().unwrap();
+        all_catch_up(&lock);
         nodes.grant_too_late(&proxies, &lock, &key, TTL * 3 / 2);
     }
 }

@@ -103,8 +103,7 @@ fn a_node_that_comes_back_is_used_again() {
             guard.is_some()
         });
         let guard = guard.unwrap();
-        let token = guard.token().as_str().to_owned();
-        eventually(LIMIT, "all have the key", || nodes.having(&key, token.as_bytes()) == 3);
+        nodes.until_had_by(&guard, 3);
         guard.release().unwrap();
         nodes.becomes_free(&key);
     }

@@ -1,6 +1,6 @@
 //! Tests 19 to 22 over five servers: what a lease outlives, and when its loss is told.
 
-use tenure_testkit::{eventually, scale, unique_key};
+use tenure_testkit::{scale, unique_key};
 
 use super::Nodes;
 use crate::{
@@ -38,12 +38,12 @@ fn t22_a_key_that_another_removed_from_a_minority_is_made_good() {
     let (nodes, key) = (Nodes::start(5), unique_key("minority"));
     let guard = nodes.client().lock(&key).ttl(secs(2)).acquire_within(LIMIT).unwrap();
     let token = guard.token().as_str().to_owned();
-    eventually(LIMIT, "all have it", || nodes.having(&key, token.as_bytes()) == 5);
+    nodes.until_had_by(&guard, 5);
     let [deleted, stolen, ..] = &nodes.0[..] else { panic!("five nodes") };
     assert_eq!(deleted.cmd(&["DEL", &key]).int(), 1);
     assert!(stolen.cmd(&["SET", &key, "another's", "PX", "600000"]).is_ok());
     let mut monitor = nodes.0[4].monitor();
-    eventually(LIMIT, "it is topped up", || nodes.having(&key, token.as_bytes()) == 4);
+    nodes.until_had_by(&guard, 4);
     // Renewed on, and still not at the other's cost.
     for _ in 0..3 {
         monitor.lines_until(|line| line.contains(&token) && !line.contains("lua]"));

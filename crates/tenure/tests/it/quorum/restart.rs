@@ -149,8 +149,7 @@ fn what_a_doubted_server_granted_belongs_to_a_lease_that_others_granted() {
     let (nodes, key) = (Nodes::start(3), unique_key("belongs"));
     let client = Client::connect(&nodes.urls_but(2)).unwrap();
     let guard = client.lock(&key).ttl(secs(3)).longest_ttl(secs(600)).acquire().unwrap();
-    let token = guard.token().as_str().to_owned();
-    eventually(LIMIT, "all have the key", || nodes.having(&key, token.as_bytes()) == 3);
+    nodes.until_had_by(&guard, 3);
     // It counts at renewals: what it says of the key is true.
     nodes.0[0].kill();
     std::thread::sleep(secs(6));

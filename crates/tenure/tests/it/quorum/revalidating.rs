@@ -9,7 +9,7 @@ use tenure::{
 };
 use tenure_testkit::{Frozen, Server, eventually, scale, unique_key};
 
-use super::Nodes;
+use super::{Nodes, all_catch_up};
 use crate::{
     LIMIT,
     program::{self, Program},
@@ -23,8 +23,7 @@ const TTL: Duration = secs(3);
 fn held_by_all(client: &Client, key: &str, ttl: Duration) -> LockGuard {
     let lock = client.lock(key).ttl(ttl).node_limit(LIMIT);
     let guard = lock.acquire_within(LIMIT).unwrap();
-    // Waits for all of them, and so for what they were asked before.
-    lock.nodes().unwrap();
+    all_catch_up(&lock);
     guard
 }
 

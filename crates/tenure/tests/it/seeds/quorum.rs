@@ -95,7 +95,7 @@ fn s11_a_lock_made_by_hand_excludes_ours_and_ours_excludes_it() {
 
     let guard = lock.acquire_within(LIMIT).unwrap();
     let token = guard.token().as_bytes().to_vec();
-    eventually(LIMIT, "all have it", || nodes.having(&key, &token) == 5);
+    nodes.until_had_by(&guard, 5);
     assert!(ByHand::lock(&nodes.0, &key).is_none());
     assert_eq!(nodes.having(&key, &token), 5);
     guard.release().unwrap();

@@ -5,14 +5,11 @@ use std::thread;
 use tenure::{ExtendError, LossReason, blocking::LockGuard};
 use tenure_testkit::{Server, eventually, unique_key};
 
-use crate::{LIMIT, ms, quorum::Nodes, secs};
-
-/// Waits until so many have its key.
-fn until_had_by(nodes: &Nodes, guard: &LockGuard, count: usize) {
-    let key = guard.key().to_string();
-    let token = guard.token().as_bytes();
-    eventually(LIMIT, "so many have its key", || nodes.having(&key, token) == count);
-}
+use crate::{
+    LIMIT, ms,
+    quorum::{Nodes, all_catch_up},
+    secs,
+};
 
 /// Waits until the node has been asked to renew it so many times.
 fn until_renewed(node: &Server, guard: &LockGuard, times: usize) {
@@ -28,7 +25,7 @@ fn until_renewed(node: &Server, guard: &LockGuard, times: usize) {
 fn p02_an_extension_that_some_servers_refuse_loses_nothing() {
     let (nodes, key) = (Nodes::start(3), unique_key("p02"));
     let guard = nodes.client().lock(&key).ttl(secs(600)).longest_ttl(secs(900)).acquire().unwrap();
-    until_had_by(&nodes, &guard, 3);
+    nodes.until_had_by(&guard, 3);
     let refuse = |node: &Server, replicas| {
         assert!(node.cmd(&["CONFIG", "SET", "min-replicas-to-write", replicas]).is_ok());
     };
@@ -41,7 +38,7 @@ fn p02_an_extension_that_some_servers_refuse_loses_nothing() {
     let Err(ExtendError::Unconfirmed(errors)) = unsure else { panic!("{unsure:?}") };
     assert_eq!(errors.iter().count(), 2, "{errors}");
     assert_eq!(guard.ensure_held(), Ok(()));
-    until_had_by(&nodes, &guard, 3);
+    nodes.until_had_by(&guard, 3);
     nodes.0[1..].iter().for_each(|node| refuse(node, "0"));
     guard.extend(secs(900)).unwrap();
     guard.release().unwrap();
@@ -55,7 +52,7 @@ fn p03_a_lease_outlives_servers_that_restart_empty_one_after_the_other() {
     let (nodes, key) = (Nodes::start(3), unique_key("p03"));
     let lock = nodes.client().lock(&key).ttl(secs(600)).longest_ttl(secs(900));
     let guard = lock.acquire().unwrap();
-    until_had_by(&nodes, &guard, 3);
+    nodes.until_had_by(&guard, 3);
     for restarted in [2, 1, 0] {
         nodes.0[restarted].restart_empty();
         // Its connection is made anew, and then it is found to have no key.
@@ -64,7 +61,7 @@ fn p03_a_lease_outlives_servers_that_restart_empty_one_after_the_other() {
             nodes.having(&key, guard.token().as_bytes()) == 3
         });
         // All have been heard by then, and this proves that the others had theirs meanwhile.
-        lock.nodes().unwrap();
+        all_catch_up(&lock);
         guard.extend(secs(900)).unwrap();
     }
     guard.release().unwrap();
@@ -77,7 +74,7 @@ fn p03_without_topping_up_the_second_restart_loses_the_lease() {
     let (nodes, key) = (Nodes::start(3), unique_key("p03-off"));
     let lock = nodes.client().lock(&key).ttl(secs(600)).longest_ttl(secs(900)).top_up(false);
     let guard = lock.acquire().unwrap();
-    until_had_by(&nodes, &guard, 3);
+    nodes.until_had_by(&guard, 3);
     nodes.0[2].restart_empty();
     guard.extend(secs(900)).unwrap();
     guard.extend(secs(900)).unwrap();
@@ -85,7 +82,7 @@ fn p03_without_topping_up_the_second_restart_loses_the_lease() {
     eventually(LIMIT, "it is lost", || {
         matches!(guard.extend(secs(900)), Err(ExtendError::NotHeld(LossReason::Gone)))
     });
-    until_had_by(&nodes, &guard, 1);
+    nodes.until_had_by(&guard, 1);
     assert!(guard.release().is_err());
     nodes.becomes_free(&key);
 }
@@ -105,12 +102,12 @@ fn held_by_three(nodes: &Nodes, key: &str, top_up: bool) -> LockGuard {
 fn p04_a_lease_that_three_of_five_granted_is_had_by_all_soon() {
     let (nodes, key) = (Nodes::start(5), unique_key("p04"));
     let guard = held_by_three(&nodes, &key, true);
-    until_had_by(&nodes, &guard, 5);
+    nodes.until_had_by(&guard, 5);
     // They count when two renewals more have found them there.
     until_renewed(&nodes.0[4], &guard, 3);
     assert!(nodes.0[0].cmd(&["FLUSHALL"]).is_ok());
     assert!(nodes.client().lock(&key).try_acquire().unwrap().is_none());
-    until_had_by(&nodes, &guard, 5);
+    nodes.until_had_by(&guard, 5);
     assert_eq!(guard.ensure_held(), Ok(()));
     guard.release().unwrap();
 }
@@ -122,7 +119,7 @@ fn p04_without_topping_up_one_loss_more_gives_the_lock_to_another() {
     let guard = held_by_three(&nodes, &key, false);
     // Renewals find no key there.
     until_renewed(&nodes.0[4], &guard, 2);
-    until_had_by(&nodes, &guard, 3);
+    nodes.until_had_by(&guard, 3);
     assert!(nodes.0[0].cmd(&["FLUSHALL"]).is_ok());
     let other = nodes.client().lock(&key).acquire_within(LIMIT).unwrap();
     assert!(other.fencing_token() > guard.fencing_token());
@@ -142,7 +139,7 @@ fn p21_an_extension_over_five_servers_takes_nothing_again() {
     for stolen in [false, true] {
         let key = unique_key("p21");
         let guard = client.lock(&key).ttl(secs(600)).longest_ttl(secs(900)).acquire().unwrap();
-        until_had_by(&nodes, &guard, 5);
+        nodes.until_had_by(&guard, 5);
         let lose = |node: &Server| match stolen {
             true => assert!(node.cmd(&["SET", &key, "another's", "PX", "600000"]).is_ok()),
             false => assert_eq!(node.cmd(&["DEL", &key]).int(), 1),
@@ -150,7 +147,7 @@ fn p21_an_extension_over_five_servers_takes_nothing_again() {
         nodes.0[..2].iter().for_each(lose);
         guard.extend(secs(900)).unwrap();
         if !stolen {
-            until_had_by(&nodes, &guard, 5);
+            nodes.until_had_by(&guard, 5);
         }
         // A third, and what was made good on the others.
         nodes.0[..3].iter().for_each(|node| {

@@ -3,7 +3,7 @@
 use std::{thread, time::Instant};
 
 use tenure::{AcquireError, NodeErrorKind, Renewal, blocking::Client};
-use tenure_testkit::{Proxy, eventually, unique_key};
+use tenure_testkit::{Proxy, unique_key};
 
 use super::super::lost_replies::{the_clean_up_spares_the_holder, warm};
 use crate::{LIMIT, ms, quorum::Nodes, secs, servers::behind};
@@ -61,8 +61,7 @@ fn p09_an_acquisition_whose_replies_are_lost_is_undone_on_every_server() {
     assert!(none.failed.iter().all(|error| error.kind() == NodeErrorKind::TimedOut), "{none:?}");
     nodes.becomes_free(&key);
     let guard = lock.acquire_within(LIMIT).unwrap();
-    let value = guard.token().as_bytes().to_vec();
-    eventually(LIMIT, "all have it", || nodes.having(&key, &value) == 5);
+    nodes.until_had_by(&guard, 5);
     guard.release().unwrap();
 }
 
