@@ -121,6 +121,10 @@ impl Program {
         kill_process(Pid::from_child(&self.child), signal).expect("the program runs");
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Stops it, and waits until it has stopped.
     pub(crate) fn stop(&self) {
         self.signal(Signal::STOP);

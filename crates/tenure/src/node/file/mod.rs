@@ -22,6 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use self::place::Location;
 use self::{
+    stopped::Obstacle,
     store::Store,
     worker::{Request, Worker},
 };
@@ -42,6 +43,7 @@ pub(super) struct FileNode {
     pending: Arc<AtomicUsize>,
     channel: Channel,
     waiters: Rc<Waiters>,
+    obstacle: Arc<Obstacle>,
 }
 
 impl FileNode {
@@ -56,8 +58,9 @@ impl FileNode {
             pending: Arc::default(),
             channel: process::own_channel(),
             waiters: Rc::default(),
+            obstacle: Arc::default(),
         };
-        let store = Store::new(Arc::clone(&node.name), location);
+        let store = Store::new(Arc::clone(&node.name), location, Arc::clone(&node.obstacle));
         let worker = Worker::new(store, inbox, Arc::clone(&node.pending), wakes);
         // Without a thread every op is answered by a closed channel.
         _ = std::thread::Builder::new().name("tenure-store".into()).spawn(|| worker.run());
@@ -77,11 +80,16 @@ impl FileNode {
         let late = NodeError::new(&self.name, NodeErrorKind::TimedOut);
         let gone = NodeError::new(&self.name, NodeErrorKind::Disconnected);
         let limit = self.timers.sleep_until(deadline);
+        let obstacle = Arc::clone(&self.obstacle);
         Box::pin(async move {
             tokio::select! {
                 biased;
                 result = answered => result.unwrap_or_else(|_| Err(gone.maybe_applied())),
                 () = limit => {
+                    let late = match obstacle.get() {
+                        Some(stopped) => late.with_source(stopped),
+                        None => late,
+                    };
                     let started = started.load(Ordering::Acquire);
                     Err(if started { late.maybe_applied() } else { late })
                 }

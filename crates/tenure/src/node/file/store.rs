@@ -7,7 +7,8 @@ use tenure_core::{LockKey, Look, Op, Renewal, Reply, Timestamp, Token, Wake};
 
 use super::{
     place::{self, Location},
-    process, stopped,
+    process,
+    stopped::{Obstacle, StoppedHolder},
     table::{self, Table},
 };
 use crate::{
@@ -26,6 +27,7 @@ pub(super) struct Store {
     name: Arc<str>,
     location: Location,
     opened: Option<Opened>,
+    obstacle: Arc<Obstacle>,
 }
 
 #[derive(Debug)]
@@ -45,8 +47,8 @@ struct Opened {
 }
 
 impl Store {
-    pub(super) fn new(name: Arc<str>, location: Location) -> Self {
-        Self { name, location, opened: None }
+    pub(super) fn new(name: Arc<str>, location: Location, obstacle: Arc<Obstacle>) -> Self {
+        Self { name, location, opened: None, obstacle }
     }
 
     /// Carries out one op in one transaction, retrying until the deadline while others are busy.
@@ -55,7 +57,6 @@ impl Store {
         op: &Op,
         deadline: Timestamp,
     ) -> Result<(Reply, Vec<Wake>), NodeError> {
-        let mut nudged = None;
         loop {
             let opened = match &mut self.opened {
                 Some(opened) if identity(&opened.file) == Some(opened.identity) => opened,
@@ -63,19 +64,27 @@ impl Store {
                 _ => self.opened.insert(open(&self.name, &self.location)?),
             };
             let error = match opened.apply(op) {
-                Ok(reply) => return Ok(reply),
+                Ok(reply) => {
+                    self.obstacle.set(None);
+                    return Ok(reply);
+                }
                 Err(error) => error,
             };
-            if !is_busy(&error) || clock::now() >= deadline {
-                let error = sqlite_error(&self.name, error);
+            let is_busy = is_busy(&error);
+            if is_busy {
+                self.obstacle.set(StoppedHolder::find(opened.identity));
+            }
+            if !is_busy || clock::now() >= deadline {
+                let mut error = sqlite_error(&self.name, error);
+                if let Some(stopped) = self.obstacle.get().filter(|_| is_busy) {
+                    error = error.with_source(stopped);
+                }
                 if error.kind() == NodeErrorKind::UnfitStore {
                     // Another file may be put in its place.
                     self.opened = None;
                 }
                 return Err(error);
             }
-            // One that was stopped inside its transaction holds up everybody.
-            nudged = nudged.or_else(|| stopped::Nudge::holders_of(&opened.file));
         }
     }
 

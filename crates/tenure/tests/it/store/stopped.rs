@@ -1,10 +1,10 @@
 //! Processes that are stopped, by SIGSTOP or Ctrl-Z, where they hold up everybody.
 
-use std::{thread, time::Duration};
+use std::{error::Error as _, thread, time::Duration};
 
 use rustix::process::Signal;
-use tenure::NodeErrorKind;
-use tenure_testkit::{eventually, scale};
+use tenure::{LossReason, NodeErrorKind};
+use tenure_testkit::scale;
 
 use super::{
     Store,
@@ -12,9 +12,6 @@ use super::{
     untold,
 };
 use crate::{LIMIT, ms, secs};
-
-/// What the store promises: others go on within it.
-const OTHERS_GO_ON: Duration = secs(2);
 
 /// Whether the trouble is that others are in the way, which ends without anybody's doing.
 pub(super) fn is_held_up(kind: NodeErrorKind) -> bool {
@@ -35,10 +32,10 @@ fn a_transaction_that_is_held_up_is_waited_for_and_told() {
     lock.acquire_within(secs(5)).unwrap().release().unwrap();
 }
 
-/// Whatever the TTL, which also says how long one op may take; and whether or not the one who waits
-/// had the store open before.
+/// Whatever the TTL, which also says how long one op may take; and whether or not the caller had
+/// the store open before. The process may have been stopped on purpose, so it gets no signal.
 #[test]
-fn a_process_stopped_inside_its_transaction_ends_it_for_others_and_stays_stopped() {
+fn a_process_stopped_inside_its_transaction_is_named_and_gets_no_signal() {
     for depth in Depth::ALL {
         for (ttl, opened) in
             [(secs(30), true), (secs(30), false), (ms(200), true), (ms(200), false)]
@@ -52,71 +49,96 @@ fn a_process_stopped_inside_its_transaction_ends_it_for_others_and_stays_stopped
             assert!(!opened || other.inspect().unwrap().held.is_none());
             let mut program = store.start_inside(depth);
             program.stop();
-            // It finds the line when it runs on.
+            // It would find the line if it continued.
             program.tell("commit");
-            let guard = other.acquire_within(OTHERS_GO_ON);
-            guard.unwrap_or_else(|error| panic!("{case}: {error}")).release().unwrap();
-            eventually(LIMIT, "it is stopped again", || program.is_stopped());
+            // Long enough for more than one op at the shorter TTL, whose first may end unanswered.
+            let error = untold(other.acquire_within(secs(2)).map(Some));
+            assert!(error.is_retryable(), "{case}: {error:?}");
+            let source = error.source().unwrap_or_else(|| panic!("{case}: {error:?}"));
+            let named = format!("process {} (", program.id());
+            assert!(source.to_string().starts_with(&named), "{case}: {source}");
+            assert!(program.is_stopped(), "{case}");
+            program.signal(Signal::CONT);
+            assert_eq!(program.hear(), "committed", "{case}");
+            other.acquire_within(LIMIT).unwrap().release().unwrap();
             // The whole of what it committed counts; its holder's lease has long ended.
             let next = store.lock("k").try_acquire().unwrap().expect("nobody holds it");
             assert!(next.fencing_token().get() > number + AHEAD, "{case}");
             next.release().unwrap();
-            // It may have been stopped again before it could say so.
-            program.signal(Signal::CONT);
-            assert_eq!(program.hear(), "committed", "{case}");
             program.tell("end");
             program.end_well();
         }
     }
 }
 
-/// One that does not end its transaction even so is not left running.
 #[test]
-fn a_stopped_process_that_stays_inside_is_told_as_busy_and_stays_stopped() {
-    for depth in Depth::ALL {
-        let store = Store::new();
+fn a_process_stopped_inside_another_store_is_not_named() {
+    let (store, elsewhere) = (Store::new(), Store::new());
+    for store in [&store, &elsewhere] {
         store.lock("k").acquire().unwrap().release().unwrap();
-        let mut program = store.start_inside(depth);
-        program.stop();
-        let error = untold(store.lock("other").ttl(secs(4)).try_acquire());
-        assert!(is_held_up(error.kind()) && error.is_retryable(), "{depth:?}: {error:?}");
-        eventually(LIMIT, "it is stopped again", || program.is_stopped());
-        program.tell("commit");
-        store.lock("other").acquire_within(OTHERS_GO_ON).unwrap().release().unwrap();
     }
+    let bystander = elsewhere.start_inside(Depth::Begun);
+    bystander.stop();
+    let mut sql = store.sql();
+    let transaction =
+        sql.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    let error = untold(store.lock("other").ttl(secs(4)).try_acquire());
+    let said = error.source().map(ToString::to_string).unwrap_or_default();
+    assert!(is_held_up(error.kind()) && !said.contains("stopped"), "{error:?}");
+    transaction.rollback().unwrap();
 }
 
 /// Renewals meet the same file lock.
 #[test]
-fn a_lease_outlives_another_process_that_is_stopped_inside_its_transaction() {
+fn a_lease_outlives_a_stop_inside_a_transaction_that_is_shorter_than_its_validity() {
     let store = Store::new();
-    let ttl = secs(1);
     store.lock("k").acquire().unwrap().release().unwrap();
-    let guard = store.lock("held").ttl(ttl).acquire().unwrap();
+    // Longer than this test may take on any machine.
+    let guard = store.lock("held").ttl(secs(30)).acquire().unwrap();
     let mut program = store.start_inside(Depth::Begun);
     program.stop();
+    untold(store.lock("other").ttl(ms(200)).try_acquire());
     program.tell("commit");
-    // Without a renewal it would end in this time.
-    thread::sleep(ttl);
+    program.signal(Signal::CONT);
+    assert_eq!(program.hear(), "committed");
+    guard.extend(secs(40)).unwrap();
     assert_eq!(guard.ensure_held(), Ok(()));
-    eventually(LIMIT, "it is stopped again", || program.is_stopped());
     guard.release().unwrap();
+}
+
+#[test]
+fn a_stop_inside_a_transaction_that_is_longer_than_a_lease_is_told_as_a_loss() {
+    let store = Store::new();
+    store.lock("k").acquire().unwrap().release().unwrap();
+    let guard = store.lock("held").ttl(secs(1)).acquire().unwrap();
+    let mut program = store.start_inside(Depth::Begun);
+    program.stop();
+    assert_eq!(guard.lost(), LossReason::Expired);
+    assert!(program.is_stopped());
+    program.tell("commit");
+    program.signal(Signal::CONT);
+    assert_eq!(program.hear(), "committed");
+    drop(guard);
 }
 
 /// The library's own transactions, wherever they are.
 #[test]
-fn a_process_stopped_at_any_moment_lets_others_go_on() {
+fn a_process_stopped_at_any_moment_is_in_the_way_until_it_continues_and_no_longer() {
     let store = Store::new();
     let program = &mut store.start("come and go in the store", &[("TTL_MS", "600000")]);
-    let other = store.lock("other");
+    let other = store.lock("other").ttl(secs(2));
     for round in 0..scale(20, 200) {
         super::killed::until_past(program, 0);
         // Nothing is waited for: what varies is the moment.
         thread::sleep(Duration::from_micros((round as u64 * 379) % 3_000));
         program.stop();
-        other.acquire_within(OTHERS_GO_ON).unwrap().release().unwrap();
-        eventually(LIMIT, "it is stopped again", || program.is_stopped());
-        program.signal(Signal::CONT);
+        if let Ok(guard) = other.try_acquire() {
+            guard.expect("nobody holds it").release().unwrap();
+            program.signal(Signal::CONT);
+        } else {
+            program.signal(Signal::CONT);
+            other.acquire_within(LIMIT).unwrap().release().unwrap();
+        }
     }
     assert!(store.is_sound());
 }
