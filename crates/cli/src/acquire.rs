@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     pin::pin,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use tenure::{
@@ -12,9 +12,12 @@ use tenure::{
 };
 
 use crate::{
+    child::reap_orphans,
     events::{Event, Events},
     exit,
-    failure::{self, Failure, say},
+    failure::{self, Failure},
+    messages::say,
+    system::Moment,
 };
 
 /// Who is told what while the tool waits.
@@ -50,7 +53,7 @@ pub(crate) fn acquire(
     // What the wait is for is asked beside it: servers that hang answer late, and neither the lock
     // nor a signal waits for them.
     let mut telling = pin!(tell_waiting(lock, manner));
-    let (mut tell_at, mut is_telling) = (Some(Instant::now() + NOTICE), false);
+    let (mut tell_at, mut is_telling) = (Some(Moment::now() + NOTICE), false);
     loop {
         match events.poll(acquiring.as_mut()) {
             Some(Ok(guard)) => return Ok(guard),
@@ -61,10 +64,10 @@ pub(crate) fn acquire(
             is_telling = events.poll(telling.as_mut()).is_none();
         }
         match events.next(tell_at) {
-            Some(Event::Signal(signal)) if signal != signal_hook::consts::SIGCHLD => {
-                return Err(Failure::silent(exit::of_signal(signal)));
-            }
-            Some(_) => {}
+            // As the first process of a container the tool is the parent of all orphans there.
+            Some(Event::Signal(signal_hook::consts::SIGCHLD)) => reap_orphans(),
+            Some(Event::Signal(signal)) => return Err(Failure::silent(exit::of_signal(signal))),
+            Some(Event::Woken) => {}
             None => (tell_at, is_telling) = (None, true),
         }
     }

@@ -4,23 +4,21 @@ use std::{
     collections::VecDeque,
     future::Future,
     io::{self, Write},
-    os::unix::net::UnixStream,
+    os::{fd::AsFd as _, unix::net::UnixStream},
     pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Wake, Waker},
-    time::Instant,
 };
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::{
     consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2},
     iterator::{backend::SignalDelivery, exfiltrator::SignalOnly},
 };
 
-use crate::child::is_ignored;
+use crate::system::{Alarm, Moment, is_ignored, receive};
 
 /// Something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +32,15 @@ pub(crate) enum Event {
 /// What happens, in no particular order.
 ///
 /// Blocking calls could not be given up when a signal comes: so futures are polled here, on the
-/// main thread, which sleeps on one socket that signal handlers and wakers write to.
+/// main thread, which sleeps on a timer and on one socket that signal handlers and wakers write
+/// to.
 #[derive(Debug)]
 pub(crate) struct Events {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
     came: VecDeque<i32>,
     door: Arc<Door>,
     waker: Waker,
+    alarm: Alarm,
 }
 
 impl Events {
@@ -55,10 +55,11 @@ impl Events {
         let door = Arc::new(Door { woken: AtomicBool::new(false), socket: writer.try_clone()? });
         let wanted = HANDED_ON.into_iter().filter(|signal| !is_ignored(*signal));
         // Watched even when it was ignored: else the kernel would throw away how the command ended.
-        let wanted = wanted.chain([SIGCHLD]);
+        let wanted: Vec<i32> = wanted.chain([SIGCHLD]).collect();
+        receive(&wanted);
         let delivery = SignalDelivery::with_pipe(reader, writer, SignalOnly, wanted)?;
         let waker = Waker::from(Arc::clone(&door));
-        Ok(Self { delivery, came: VecDeque::new(), door, waker })
+        Ok(Self { delivery, came: VecDeque::new(), door, waker, alarm: Alarm::new()? })
     }
 
     /// Tells about one more signal, unless whoever started the tool wants it ignored.
@@ -67,11 +68,15 @@ impl Events {
     ///
     /// Those of the system.
     pub(crate) fn watch_also(&self, signal: i32) -> io::Result<()> {
-        if is_ignored(signal) { Ok(()) } else { self.delivery.handle().add_signal(signal) }
+        if is_ignored(signal) {
+            return Ok(());
+        }
+        receive(&[signal]);
+        self.delivery.handle().add_signal(signal)
     }
 
     /// The next event; `None` when there is none until then.
-    pub(crate) fn next(&mut self, until: Option<Instant>) -> Option<Event> {
+    pub(crate) fn next(&mut self, until: Option<Moment>) -> Option<Event> {
         loop {
             self.came.extend(self.delivery.pending());
             if let Some(signal) = self.came.pop_front() {
@@ -80,15 +85,16 @@ impl Events {
             if self.door.woken.swap(false, Ordering::AcqRel) {
                 return Some(Event::Woken);
             }
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
+            if until.is_some_and(|until| until <= Moment::now()) {
                 return None;
             }
-            let limit = left.and_then(|left| Timespec::try_from(left).ok());
-            let mut sockets = [PollFd::new(self.delivery.get_read(), PollFlags::IN)];
-            // Interrupted by a signal, or over: either way the loop looks again.
-            _ = poll(&mut sockets, limit.as_ref());
+            self.alarm.wait(self.delivery.get_read().as_fd(), until);
         }
+    }
+
+    /// Brings about an [`Event::Woken`], from any thread.
+    pub(crate) fn waker(&self) -> Waker {
+        self.waker.clone()
     }
 
     /// Polls a future. When it is not ready, an [`Event::Woken`] comes once it may be.

@@ -1,5 +1,7 @@
 //! The exit codes of the tool's own. Everything else is the command's.
 
+use std::io;
+
 /// The answer is no: the lock is free, or the token does not hold it.
 pub(crate) const NO: u8 = 1;
 
@@ -11,6 +13,12 @@ pub(crate) const CANNOT_TELL: u8 = 69;
 
 /// The lease was lost while the command ran, whatever the command itself said.
 pub(crate) const LOST: u8 = 70;
+
+/// The system lacks what the tool needs: descriptors, threads, memory.
+pub(crate) const NO_RESOURCES: u8 = 71;
+
+/// The result cannot be written where it was wanted.
+pub(crate) const NOT_WRITTEN: u8 = 74;
 
 /// Another holds the lock.
 pub(crate) const BUSY: u8 = 75;
@@ -26,12 +34,24 @@ pub(crate) fn of_signal(signal: i32) -> u8 {
     u8::try_from(signal).map_or(u8::MAX, |signal| signal.saturating_add(128))
 }
 
+/// The code for an error of the system: one of its own when the system lacks what the tool needs.
+pub(crate) fn of_system(error: &io::Error, otherwise: u8) -> u8 {
+    match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE | libc::EAGAIN | libc::ENOMEM | libc::ENOBUFS) => {
+            NO_RESOURCES
+        }
+        _ => otherwise,
+    }
+}
+
 /// The table that the help, the manual and the README share.
-const TABLE: [(u8, &str); 7] = [
+const TABLE: [(u8, &str); 9] = [
     (NO, "status: the lock is free; extend, release: nobody holds it any more"),
     (USAGE, "bad usage: nothing was acquired and nothing changed"),
     (CANNOT_TELL, "no server could tell: unreachable, or it refuses"),
     (LOST, "run: the lease was lost, or --max-hold was over, whatever CMD said"),
+    (NO_RESOURCES, "the system has no descriptor, thread or memory left for it"),
+    (NOT_WRITTEN, "standard output or the report cannot be written; acquire: the lock is released"),
     (BUSY, "another holds the lock: run, acquire (or as -E says), extend, release"),
     (NOT_EXECUTABLE, "run: CMD cannot be executed"),
     (NOT_FOUND, "run: CMD is not found"),

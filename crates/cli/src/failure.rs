@@ -1,8 +1,10 @@
 //! The one line that says what failed, on which server, why, and what to try.
 
-use std::{error::Error, process::ExitCode};
+use std::{error::Error, io, process::ExitCode};
 
 use tenure::{AcquireError, NodeError, NodeErrorKind, NodeErrors};
+
+use crate::{exit, messages::say};
 
 /// Why the tool ends by a code of its own, and what it says about it.
 #[derive(Debug)]
@@ -35,20 +37,22 @@ impl Failure {
 
     /// Says it on standard error, and gives the exit code.
     pub(crate) fn tell(&self) -> ExitCode {
+        self.say();
+        ExitCode::from(self.code)
+    }
+
+    /// Says it on standard error.
+    pub(crate) fn say(&self) {
         if let Some(message) = &self.message {
             say(message);
         }
-        ExitCode::from(self.code)
     }
 }
 
-/// Says something on standard error, as one line.
-pub(crate) fn say(message: &str) {
-    use std::io::Write as _;
-    // One write, so that lines of several tools on one terminal do not mix; and a closed standard
-    // error is no reason to leave a lock behind.
-    let line = format!("tenure: {}\n", one_line(message));
-    _ = std::io::stderr().write_all(line.as_bytes());
+/// The system has no way left to learn of signals.
+pub(crate) fn cannot_watch(error: io::Error) -> Failure {
+    let code = exit::of_system(&error, exit::NO_RESOURCES);
+    Failure::new(code, format!("cannot watch for signals: {error}"))
 }
 
 /// An error and what is behind it.
@@ -80,7 +84,7 @@ pub(crate) fn untold(what: &str, error: &(dyn Error + 'static)) -> Failure {
         Some(AcquireError::NoQuorum(none)) if none.needed > 1 => format!("{none}: {said}"),
         _ => said,
     };
-    let failure = Failure::new(crate::exit::CANNOT_TELL, format!("{what}: {why}"));
+    let failure = Failure::new(exit::CANNOT_TELL, format!("{what}: {why}"));
     match nodes.first().and_then(|node| remedy(node.kind())) {
         Some(hint) => failure.hint(hint),
         None => failure,

@@ -39,12 +39,13 @@ pub(crate) enum Parsed {
 ///
 /// What is wrong with them, found before anything is sent.
 pub(crate) fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Failure> {
-    let matches = match tenure().try_get_matches_from(line) {
+    let line: Vec<_> = line.into_iter().collect();
+    let matches = match tenure().try_get_matches_from(&line) {
         Ok(matches) => matches,
         Err(error) => return unparsed(&error),
     };
     match matches.subcommand() {
-        Some(("run", matches)) => Run::read(matches).map(Parsed::Run),
+        Some(("run", matches)) => Run::read(matches, &line).map(Parsed::Run),
         Some(("acquire", matches)) => Acquire::read(matches).map(Parsed::Acquire),
         Some(("extend", matches)) => Extend::read(matches).map(Parsed::Extend),
         Some(("release", matches)) => Release::read(matches).map(Parsed::Release),

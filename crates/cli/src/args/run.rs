@@ -11,7 +11,7 @@ use tenure::Wait;
 use super::options;
 use crate::{
     duration, exit,
-    failure::Failure,
+    failure::{Failure, quoted},
     run::{RESERVE, Target},
 };
 
@@ -47,14 +47,26 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
-        let mut words =
-            matches.get_many::<OsString>("words").unwrap_or_default().cloned().peekable();
+    /// Reads what the parser has found in this line.
+    pub(super) fn read(matches: &ArgMatches, line: &[OsString]) -> Result<Self, Failure> {
+        let words = matches.get_many::<OsString>("words").unwrap_or_default();
+        // Nothing behind the first word is an option, so the words are the end of the line.
+        let before = line.len().checked_sub(words.len() + 1).and_then(|at| line.get(at));
+        let mut words = words.cloned().peekable();
+        let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
+        if before.is_some_and(|word| word == "--") && !words.peek().is_some_and(is_option) {
+            return Err(Failure::new(exit::USAGE, "there is no KEY before `--`").hint(EXAMPLE));
+        }
         let key = words.next();
+        if let Some(word) = words.next_if(|word| is_option(word) && word != "--") {
+            let word = quoted(word.as_encoded_bytes());
+            let what = format!("the option {word} stands behind the KEY");
+            return Err(Failure::new(exit::USAGE, what)
+                .hint("options go before KEY; put `--` before a CMD that begins with a dash"));
+        }
         words.next_if(|word| word == "--");
         let (Some(key), Some(program)) = (key, words.next()) else {
-            return Err(Failure::new(exit::USAGE, "a KEY and a CMD are needed")
-                .hint("such as: tenure run --local nightly -- ./report.sh"));
+            return Err(Failure::new(exit::USAGE, "a KEY and a CMD are needed").hint(EXAMPLE));
         };
         let ttl = matches.get_one("ttl").copied().unwrap_or(DEFAULT_TTL);
         let (wait, busy) = options::wait(matches);
@@ -78,13 +90,17 @@ impl Run {
     }
 }
 
+/// A whole command line.
+const EXAMPLE: &str = "such as: tenure run --local nightly -- ./report.sh";
+
 /// How long the command has to end: what was asked for, if that leaves a renewal the time to fail.
 fn grace(ttl: Duration, wanted: Option<Duration>) -> Result<Duration, Failure> {
     let Some(wanted) = wanted else { return Ok((ttl / 4).min(LONGEST_GRACE)) };
-    // SIGTERM is sent so long before the end of the validity. If that were before the first
-    // renewal, at a third of the validity, then every command would be ended.
+    // SIGTERM is sent so long before the end of the validity. If that were before the answer to
+    // the first renewal, which is sent at a third of the validity, every command would be ended.
     let validity = ttl.saturating_sub(ttl / 100 + Duration::from_millis(2));
-    let longest = (validity * 2 / 3).saturating_sub(RESERVE);
+    let answer = (validity / 6).max(LEAST_ANSWER);
+    let longest = (validity * 2 / 3).saturating_sub(answer + RESERVE);
     if wanted <= longest {
         return Ok(wanted);
     }
@@ -97,6 +113,9 @@ fn grace(ttl: Duration, wanted: Option<Duration>) -> Result<Duration, Failure> {
 
 /// Long enough for a restart of the server, and for a command that needs time to end.
 const DEFAULT_TTL: Duration = Duration::from_secs(30);
+
+/// A renewal's answer takes no longer on a network that is not in trouble.
+const LEAST_ANSWER: Duration = Duration::from_millis(100);
 
 /// A command that needs longer to end should say so.
 const LONGEST_GRACE: Duration = Duration::from_secs(10);
@@ -158,8 +177,8 @@ fn limits() -> [Arg; 2] {
             .value_parser(duration::parse)
             .help(
                 "Gives CMD this long between SIGTERM and SIGKILL once the lock is lost. The \
-                 default is a quarter of the TTL, but at most 10 s; the most is two thirds of \
-                 the TTL less a little over 100 ms.",
+                 default is a quarter of the TTL, but at most 10 s; the most is half of the TTL \
+                 less a little over 100 ms, which leaves time for the answer to a renewal.",
             ),
     ]
 }
@@ -170,14 +189,18 @@ Options end at KEY: everything after it belongs to CMD.
 
 CMD gets the environment as it is and, besides, TENURE_KEY, TENURE_TOKEN (which can extend
 and release the lock: a secret), TENURE_FENCE (a number that grows with every acquisition:
-show it to what the lock protects) and TENURE_TTL_MS.
+show it to what the lock protects), TENURE_TTL_MS, and TENURE_DEADLINES for a tenure run
+inside CMD. Signals that are ignored or blocked stay so for CMD.
 
 CMD runs in a process group of its own, which owns the terminal if tenure did. SIGINT,
 SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are handed on to the whole group. When Ctrl-C
 has ended CMD, tenure's own group is interrupted, too, as it would be without tenure. When CMD
 itself has ended, the lock is released; what CMD left in the background goes on without it.
-When the lock is lost, the whole group gets SIGTERM at once and SIGKILL before the lock's
-TTL can end. When tenure is killed by SIGKILL, so is CMD, but not what CMD has started.
+When the lock is lost, CMD and all processes below it get SIGTERM at once and SIGKILL before
+the lock's TTL can end, in whatever group or session they are; a tenure run among them
+releases its own lock before. Systems other than Linux reach CMD's group only. Processes that
+run as another user cannot be ended and are named: use sudo tenure run, not tenure run sudo.
+When tenure is killed by SIGKILL, so is CMD, but not what CMD has started.
 While tenure is stopped, by Ctrl-Z too, nothing is renewed: a stop that outlasts the TTL
 loses the lock, and CMD is ended as soon as tenure goes on.
 

@@ -29,13 +29,46 @@ fn options_end_at_the_key() {
         (&["k", "c", "--", "x"], &["k", "c", "--", "x"]),
         (&["k", "--", "c", "--", "x"], &["k", "c", "--", "x"]),
         (&["--", "-k", "c", "-V"], &["-k", "c", "-V"]),
-        (&["k", "-c", "x"], &["k", "-c", "x"]),
-        (&["k", "--no-wait"], &["k", "--no-wait"]),
+        (&["k", "--", "-c", "x"], &["k", "-c", "x"]),
+        (&["k", "--", "--", "x"], &["k", "--", "x"]),
     ] {
         let run = parsed(words).unwrap();
         let got: Vec<_> = [run.key, run.program].into_iter().chain(run.args).collect();
         assert_eq!(got, expected, "{words:?}");
         assert_eq!(run.wait, Wait::Forever, "{words:?}");
+    }
+}
+
+/// A forgotten KEY would lock the program's name, and run its first argument.
+#[test]
+fn a_separator_in_the_place_of_the_key_is_bad_usage() {
+    for words in [
+        &["--", "echo", "hi"][..],
+        &["-n", "--", "echo", "hi"],
+        &["--label", "x", "--", "ls", "--", "dir"],
+        &["--", "echo"],
+        &["--", "", "echo"],
+    ] {
+        let said = parsed(words).unwrap_err();
+        assert!(said.contains("no KEY before `--`") && said.contains("nightly -- ./rep"), "{said}");
+    }
+    // A separator that is the value of something is none.
+    assert_eq!(parsed(&["--label=--", "k", "c"]).unwrap().key, "k");
+}
+
+/// They would be run as the command, or be waited for without the limit that they set.
+#[test]
+fn options_between_key_and_command_are_bad_usage() {
+    for words in [
+        &["k", "-n", "--", "c"][..],
+        &["k", "--wait", "5", "--", "c"],
+        &["k", "--ttl=5", "c"],
+        &["k", "-c", "x"],
+        &["k", "--no-wait"],
+        &["--", "-k", "-n", "--", "c"],
+    ] {
+        let said = parsed(words).unwrap_err();
+        assert!(said.contains("behind the KEY") && said.contains("before KEY"), "{said}");
     }
 }
 
@@ -48,7 +81,7 @@ fn what_is_wrong_is_one_line_with_value_and_bound() {
         (&["-E", "256", "k", "c"], &["256", "255"]),
         (&["-E", "-1", "k", "c"], &["-1", "255"]),
         (&["--local", "k", "c"], &["--local", "--server"]),
-        (&["--kill-after", "20", "k", "c"], &["--kill-after", "20s", "30s", "19698 ms"]),
+        (&["--kill-after", "20", "k", "c"], &["--kill-after", "20s", "30s", "14749 ms"]),
         (&["k"], &["CMD"]),
         (&["--nowait", "k", "c"], &["--nowait"]),
     ] {
@@ -65,7 +98,7 @@ fn the_command_has_a_quarter_of_the_ttl_to_end_unless_told_otherwise() {
         (&["--ttl", "500ms", "k", "c"], 125),
         (&["--ttl", "1h", "k", "c"], 10_000),
         (&["--ttl", "6", "--kill-after", "1", "k", "c"], 1_000),
-        (&["--ttl", "6", "--kill-after", "3858ms", "k", "c"], 3_858),
+        (&["--ttl", "6", "--kill-after", "2869ms", "k", "c"], 2_869),
     ] {
         assert_eq!(parsed(words).unwrap().kill_after, Duration::from_millis(ms), "{words:?}");
     }

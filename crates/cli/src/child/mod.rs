@@ -1,34 +1,45 @@
-//! The command that is run, in a process group of its own.
+//! The command that is run, in a process group of its own, and the processes below it.
 
-mod system;
 mod terminal;
 
 use std::{
+    cell::Cell,
     ffi::{OsStr, OsString},
     io,
     os::unix::process::CommandExt as _,
     process::Command,
 };
 
-use rustix::process::{
-    Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpid,
+use rustix::{
+    io::Errno,
+    process::{
+        Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpgid, kill_process,
+        kill_process_group, test_kill_process, test_kill_process_group, wait, waitid, waitpid,
+    },
 };
 
-pub(crate) use self::{
-    system::{inherited, interrupt_this_group, is_ignored, stop_this_group},
-    terminal::Terminal,
-};
+pub(crate) use self::terminal::Terminal;
 use crate::{
     exit,
     failure::{self, Failure},
+    messages::say,
+    system::{self, Process, adopt_orphans, descendants},
 };
 
-/// The running command and everything it starts that stays in its group.
+/// The running command and everything that it starts.
 ///
 /// Its own process is not reaped before [`Child::look`] says how it ended, so until then its number
 /// is no other process's.
 #[derive(Debug)]
-pub(crate) struct Child(Pid);
+pub(crate) struct Child {
+    pid: Pid,
+    /// How it ended, once it is reaped.
+    end: Cell<Option<End>>,
+    /// Children that the tool had before: the program that it replaced has started them.
+    strangers: Vec<Process>,
+    /// It was said that a process cannot be signalled.
+    refusal_was_said: Cell<bool>,
+}
 
 /// What a look at the command shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +69,13 @@ impl End {
             Self::Signal(signal) => exit::of_signal(signal),
         }
     }
+
+    fn of(status: WaitStatus) -> Option<Self> {
+        match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Some(Self::Status(u8::try_from(code).unwrap_or(u8::MAX))),
+            (None, signal) => signal.map(Self::Signal),
+        }
+    }
 }
 
 impl Child {
@@ -68,7 +86,8 @@ impl Child {
     ///
     /// # Errors
     ///
-    /// A [`Failure`] that tells what is not there from what cannot be executed.
+    /// A [`Failure`] that tells what is not there from what cannot be executed, and both from a
+    /// system that has nothing left for it.
     pub(crate) fn start(
         program: &OsStr,
         args: &[OsString],
@@ -79,48 +98,117 @@ impl Child {
         command.args(args).envs(variables.iter().copied()).process_group(0);
         let handed_over = terminal.filter(|terminal| terminal.is_to_be_handed_over());
         system::prepare(&mut command, handed_over.map(Terminal::tty));
+        let strangers = if has_children() { descendants(&[]) } else { Vec::new() };
+        adopt_orphans();
         let child = command.spawn().map_err(|error| {
             let code = match error.kind() {
                 io::ErrorKind::NotFound => exit::NOT_FOUND,
-                _ => exit::NOT_EXECUTABLE,
+                _ => exit::of_system(&error, exit::NOT_EXECUTABLE),
             };
             let program = failure::quoted(program.as_encoded_bytes());
             Failure::new(code, format!("cannot run {program}: {error}"))
                 .hint("the lock is released again")
         })?;
-        Ok(Self(Pid::from_child(&child)))
+        let pid = Pid::from_child(&child);
+        Ok(Self { pid, end: Cell::new(None), strangers, refusal_was_said: Cell::new(false) })
     }
 
     /// Its process group.
     pub(crate) fn group(&self) -> Pid {
-        self.0
+        self.pid
     }
 
-    /// Sends its whole group a signal.
+    /// Sends a signal to its whole group, and to the command itself if it has left that.
     pub(crate) fn signal(&self, number: i32) {
-        if let Some(signal) = Signal::from_named_raw(number) {
-            // It cannot be gone, and programs that became another user's are not ours to signal.
-            _ = kill_process_group(self.0, signal);
+        let Some(signal) = Signal::from_named_raw(number) else { return };
+        if self.end.get().is_some() && test_kill_process_group(self.pid).is_err() {
+            return;
+        }
+        let mut sent = kill_process_group(self.pid, signal);
+        // After the group, so that a command which leaves it right now is not missed.
+        if self.end.get().is_none() && getpgid(Some(self.pid)) != Ok(self.pid) {
+            sent = kill_process(self.pid, signal);
+        }
+        if sent == Err(Errno::PERM) {
+            self.say_refusal(self.pid);
         }
     }
 
-    /// Whether anything of its group is left, after its own process was reaped.
+    /// Sends a signal to the command and to all processes below it, to none of them twice.
+    pub(crate) fn signal_all(&self, number: i32) {
+        self.signal(number);
+        let Some(signal) = Signal::from_named_raw(number) else { return };
+        let group = self.pid.as_raw_nonzero().get();
+        for process in self.others() {
+            let sent = match process.group == group {
+                true => test_kill_process(process.pid).map_err(io::Error::from),
+                false => process.signal(signal),
+            };
+            if sent.is_err_and(|error| error.raw_os_error() == Some(libc::EPERM)) {
+                self.say_refusal(process.pid);
+            }
+        }
+    }
+
+    /// Says once that a process of other credentials cannot be ended.
+    fn say_refusal(&self, pid: Pid) {
+        if self.refusal_was_said.replace(true) {
+            return;
+        }
+        let name = Process::find(pid).map(|process| format!(" ({})", process.name));
+        say(&format!(
+            "process {pid}{} runs with other credentials and cannot be signalled: it may work on \
+             without the lock; run `sudo tenure run`, not `tenure run sudo`",
+            name.unwrap_or_default()
+        ));
+    }
+
+    /// The processes below the tool that the command has started, without the command itself.
+    pub(crate) fn others(&self) -> Vec<Process> {
+        let mut all = descendants(&self.strangers);
+        all.retain(|process| process.pid != self.pid || self.end.get().is_some());
+        all
+    }
+
+    /// Whether anything that it has started is left, after its own process was reaped.
     pub(crate) fn has_left_others(&self) -> bool {
-        test_kill_process_group(self.0).is_ok()
+        // Where processes cannot be listed the group is all there is to ask.
+        !self.others().is_empty() || test_kill_process_group(self.pid).is_ok()
     }
 
-    /// Looks what has become of it, without waiting.
+    /// Looks what has become of it, without waiting, and reaps the orphans that the tool has
+    /// adopted.
     pub(crate) fn look(&self) -> State {
-        let found = waitpid(Some(self.0), WaitOptions::NOHANG | WaitOptions::UNTRACED);
+        if let Some(end) = self.end.get() {
+            reap_orphans();
+            return State::Ended(end);
+        }
+        let found = waitpid(Some(self.pid), WaitOptions::NOHANG | WaitOptions::UNTRACED);
         // That a child of ours cannot be waited for does not happen: nobody else reaps it.
-        let Ok(Some((_, status))) = found else { return State::Running };
-        if let Some(signal) = status.stopping_signal() {
-            return State::Stopped(signal);
+        if let Ok(Some((_, status))) = found {
+            if let Some(signal) = status.stopping_signal() {
+                return State::Stopped(signal);
+            }
+            self.end.set(End::of(status));
         }
-        match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => State::Ended(End::Status(u8::try_from(code).unwrap_or(u8::MAX))),
-            (None, Some(signal)) => State::Ended(End::Signal(signal)),
-            (None, None) => State::Running,
+        while self.end.get().is_none() {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.pid => self.end.set(End::of(status)),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) | Err(_) => break,
+            }
         }
+        self.end.get().map_or(State::Running, State::Ended)
     }
+}
+
+/// Reaps the processes that the tool has adopted, where it waits for none of its own.
+pub(crate) fn reap_orphans() {
+    while matches!(wait(WaitOptions::NOHANG), Ok(Some(_)) | Err(Errno::INTR)) {}
+}
+
+/// Whether the tool has children, ended ones included.
+fn has_children() -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::All, options), Err(Errno::CHILD))
 }

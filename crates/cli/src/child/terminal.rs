@@ -19,7 +19,7 @@ use rustix::{
     termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr},
 };
 
-use super::{is_ignored, system::take_terminal};
+use crate::system::{is_ignored, take_terminal};
 
 /// The controlling terminal of the tool, and of the command.
 #[derive(Debug)]

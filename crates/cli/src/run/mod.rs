@@ -1,6 +1,7 @@
 //! `tenure run`: a command under a lock.
 
 mod report;
+mod schedule;
 mod watch;
 
 use std::{ffi::OsStr, time::Instant};
@@ -12,14 +13,16 @@ use self::{
     report::Record,
     watch::{Ended, Watch},
 };
-pub(crate) use self::{report::Target, watch::RESERVE};
+pub(crate) use self::{report::Target, schedule::RESERVE};
 use crate::{
     acquire::{self, Manner, seconds},
     args::Run,
-    child::{Child, End, Terminal, interrupt_this_group},
+    child::{Child, End, Terminal},
     events::Events,
     exit,
-    failure::{self, Failure, say},
+    failure::{self, Failure},
+    messages::{flush, say},
+    system::{Deadline, interrupt_this_group},
 };
 
 /// Waits for the lock, runs the command, releases the lock; returns the command's exit code.
@@ -30,12 +33,20 @@ use crate::{
 pub(crate) fn run(wanted: &Run) -> Result<u8, Failure> {
     let report = wanted.report.as_ref().map(Target::open).transpose()?;
     let mut record = Record::new(wanted.key.as_encoded_bytes());
-    let result = recorded(wanted, &mut record);
+    let mut result = recorded(wanted, &mut record);
     let code = result.as_ref().map_or_else(|failure| failure.code, |code| *code);
-    if let Some(report) = report {
-        report.write(&record, code);
+    if let Some(report) = report
+        && let Err(failure) = report.write(&record, code)
+    {
+        if code == 0 {
+            result = Err(failure);
+        } else {
+            // What else went wrong must not be hidden by this.
+            failure.say();
+        }
     }
     if record.interrupts_all {
+        flush();
         interrupt_this_group();
     }
     result
@@ -43,9 +54,7 @@ pub(crate) fn run(wanted: &Run) -> Result<u8, Failure> {
 
 fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
     let began = Instant::now();
-    let cannot_watch =
-        |error| Failure::new(exit::CANNOT_TELL, format!("cannot watch for signals: {error}"));
-    let mut events = Events::watch().map_err(cannot_watch)?;
+    let mut events = Events::watch().map_err(failure::cannot_watch)?;
     let key = failure::quoted(wanted.key.as_encoded_bytes());
     let client = Client::connect(&wanted.server)
         .map_err(|error| Failure::new(exit::USAGE, failure::chain(&error)))?;
@@ -71,13 +80,15 @@ fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
         say(&format!("acquired the lock {key} after {waited}, number {number}"));
     }
     for signal in [SIGTSTP, SIGCONT] {
-        events.watch_also(signal).map_err(cannot_watch)?;
+        events.watch_also(signal).map_err(failure::cannot_watch)?;
     }
     let terminal = Terminal::of_this_process();
-    let started = start(wanted, &guard, terminal.as_ref());
+    let deadline = Deadline::new();
+    let started = start(wanted, &guard, terminal.as_ref(), &deadline);
     let ended = match started {
         Ok(child) => {
-            let watch = Watch::new(child, &guard, terminal.as_ref(), wanted.kill_after);
+            let terminal = terminal.as_ref();
+            let watch = Watch::new(child, &guard, terminal, &deadline, wanted.kill_after);
             watch.until_ended(&mut events)
         }
         Err(failure) => {
@@ -110,14 +121,21 @@ fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
     Ok(end.code())
 }
 
-fn start(wanted: &Run, guard: &LockGuard, terminal: Option<&Terminal>) -> Result<Child, Failure> {
+fn start(
+    wanted: &Run,
+    guard: &LockGuard,
+    terminal: Option<&Terminal>,
+    deadline: &Deadline,
+) -> Result<Child, Failure> {
     let number = guard.fencing_token().to_string();
+    let deadlines = deadline.variable();
     let ttl_ms = wanted.ttl.as_millis().to_string();
     let variables = [
         ("TENURE_KEY", wanted.key.as_os_str()),
         ("TENURE_TOKEN", OsStr::new(guard.token().as_str())),
         ("TENURE_FENCE", OsStr::new(&number)),
         ("TENURE_TTL_MS", OsStr::new(&ttl_ms)),
+        (Deadline::VARIABLE, deadlines.as_os_str()),
     ];
     Child::start(&wanted.program, &wanted.args, &variables, terminal)
 }

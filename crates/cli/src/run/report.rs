@@ -3,8 +3,9 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::File,
-    io::Write as _,
+    io::{self, Write as _},
     path::PathBuf,
+    sync::mpsc::RecvTimeoutError,
     time::{Duration, Instant},
 };
 
@@ -12,10 +13,12 @@ use tenure::{LockGuard, LossReason};
 
 use super::watch::Ended;
 use crate::{
-    child::{End, inherited},
+    child::End,
     exit,
-    failure::{Failure, quoted, say},
+    failure::{Failure, quoted},
     json::Object,
+    output,
+    system::inherited,
 };
 
 /// Where the report goes.
@@ -46,9 +49,10 @@ impl Target {
             Self::File(path) => (File::create(path), quoted(path.as_os_str().as_encoded_bytes())),
             Self::Descriptor(number) => (inherited(*number), number.to_string()),
         };
-        let bad = |error| {
+        let bad = |error: io::Error| {
             let what = format!("cannot write a report to {name}: {error}");
-            Failure::new(exit::USAGE, what).hint("--report takes a file, or an open descriptor")
+            Failure::new(exit::of_system(&error, exit::USAGE), what)
+                .hint("--report takes a file, or an open descriptor")
         };
         file.map(Report).map_err(bad)
     }
@@ -59,11 +63,24 @@ impl Target {
 pub(super) struct Report(File);
 
 impl Report {
-    pub(super) fn write(mut self, record: &Record, code: u8) {
-        if let Err(error) = self.0.write_all(record.line(code).as_bytes()) {
-            // The command has run: its code must not be hidden by this.
-            say(&format!("cannot write the report: {error}"));
-        }
+    /// Writes it, and gives up when nobody reads.
+    ///
+    /// # Errors
+    ///
+    /// A [`Failure`] for a report that cannot be written.
+    pub(super) fn write(self, record: &Record, code: u8) -> Result<(), Failure> {
+        let Self(mut file) = self;
+        let line = record.line(code);
+        let written = output::start(move || file.write_all(line.as_bytes()), None);
+        let written = match written.recv_timeout(WRITING) {
+            Ok(written) => written,
+            Err(RecvTimeoutError::Timeout) => Err(io::ErrorKind::TimedOut.into()),
+            Err(RecvTimeoutError::Disconnected) => Err(output::no_thread()),
+        };
+        written.map_err(|error| {
+            let code = exit::of_system(&error, exit::NOT_WRITTEN);
+            Failure::new(code, format!("cannot write the report: {error}"))
+        })
     }
 }
 
@@ -173,6 +190,9 @@ fn word(reason: &LossReason) -> &'static str {
         _ => "stopped",
     }
 }
+
+/// How long a report waits for its reader: the exit code waits with it.
+const WRITING: Duration = Duration::from_secs(2);
 
 fn milliseconds(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)

@@ -3,15 +3,18 @@
 use std::{
     future::Future,
     pin::{Pin, pin},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGKILL, SIGTERM, SIGTTIN, SIGTTOU};
 use tenure::{LockGuard, LossReason};
 
+use super::schedule::{Schedule, Step};
 use crate::{
-    child::{Child, End, State, Terminal, stop_this_group},
+    child::{Child, End, State, Terminal},
     events::{Event, Events},
+    messages::say,
+    system::{Deadline, Moment, Process, stop_this_group},
 };
 
 /// A command that runs under a lease.
@@ -19,18 +22,22 @@ pub(super) struct Watch<'a> {
     child: Child,
     guard: &'a LockGuard,
     terminal: Option<&'a Terminal>,
-    /// How long the command has between SIGTERM and SIGKILL.
-    grace: Duration,
-    /// The end of the lease, when it was looked at last.
-    deadline: Instant,
-    /// Once the command has been told to end: why, and when it is killed.
+    /// Where inner tools read when they are killed.
+    deadline: &'a Deadline,
+    schedule: Schedule,
+    /// Once the command has been told to end.
     ending: Option<Ending>,
+    /// When SIGTERM was handed on last.
+    term_handed_on: Option<Moment>,
 }
 
+/// A command that was told to end, whether it wants to or not.
 struct Ending {
-    reason: LossReason,
-    kill_at: Instant,
-    killed: bool,
+    /// The loss; `None` when an outer tool ends this one.
+    reason: Option<LossReason>,
+    kill_at: Moment,
+    /// It was said what cannot be killed.
+    survivors_were_named: bool,
 }
 
 /// How it went.
@@ -47,20 +54,20 @@ impl<'a> Watch<'a> {
         child: Child,
         guard: &'a LockGuard,
         terminal: Option<&'a Terminal>,
+        deadline: &'a Deadline,
         grace: Duration,
     ) -> Self {
-        Self { child, guard, terminal, grace, deadline: Instant::now(), ending: None }
+        let schedule = Schedule::new(grace, Moment::now());
+        let (ending, term_handed_on) = (None, None);
+        Self { child, guard, terminal, deadline, schedule, ending, term_handed_on }
     }
 
     /// Waits for the command's end, and brings it about when the lease is lost.
     pub(super) fn until_ended(mut self, events: &mut Events) -> Ended {
         let mut lost = pin!(self.guard.lost());
-        loop {
+        let end = loop {
             match self.child.look() {
-                State::Ended(end) => {
-                    self.end_others(events);
-                    return Ended { end, lost: self.ending.map(|ending| ending.reason) };
-                }
+                State::Ended(end) => break end,
                 State::Stopped(signal) => {
                     self.stopped(signal);
                     continue;
@@ -72,9 +79,11 @@ impl<'a> Watch<'a> {
                 Some(Event::Signal(SIGCONT)) => self.go_on(),
                 // Whatever else it is, the loop looks at everything again.
                 Some(Event::Signal(SIGCHLD) | Event::Woken) | None => {}
-                Some(Event::Signal(signal)) => self.child.signal(signal),
+                Some(Event::Signal(signal)) => self.hand_on(signal),
             }
-        }
+        };
+        self.end_others(events);
+        Ended { end, lost: self.ending.and_then(|ending| ending.reason) }
     }
 
     /// Ends the command if the lease is lost, or is about to be; returns when to look again.
@@ -82,49 +91,84 @@ impl<'a> Watch<'a> {
         &mut self,
         events: &Events,
         lost: Pin<&mut impl Future<Output = LossReason>>,
-    ) -> Option<Instant> {
-        let now = Instant::now();
-        if let Some(ending) = &mut self.ending {
-            if !ending.killed && ending.kill_at <= now {
-                self.child.signal(SIGKILL);
-                ending.killed = true;
-            }
-            return (!ending.killed).then_some(ending.kill_at);
+    ) -> Option<Moment> {
+        let now = Moment::now();
+        if self.ending.is_some() {
+            return Some(self.kill_when_due(now));
         }
         let left = self.guard.valid_for();
         if let Some(reason) = events.poll(lost) {
-            // A lease that ran out had its warning below, unless this process was stopped
-            // meanwhile: then there is no time left.
-            let grace = if reason == LossReason::Expired { Duration::ZERO } else { self.grace };
-            let last = self.deadline.checked_sub(RESERVE).unwrap_or(now);
-            return Some(self.end(reason, last.min(now + grace)));
+            let kill_at = self.schedule.after_loss(&reason, now);
+            return Some(self.end(Some(reason), kill_at));
         }
-        let left = left.unwrap_or_default();
-        self.deadline = now + left;
-        let notice = self.grace + RESERVE;
-        if left <= notice {
-            return Some(self.end(LossReason::Expired, now + left.saturating_sub(RESERVE)));
+        match self.schedule.step(now, left.unwrap_or_default()) {
+            Step::LookAt(at) => Some(at),
+            Step::EndBy(at) => Some(self.end(Some(LossReason::Expired), at)),
         }
-        Some(now + (left - notice))
     }
 
-    fn end(&mut self, reason: LossReason, kill_at: Instant) -> Instant {
-        self.child.signal(SIGTERM);
-        self.ending = Some(Ending { reason, kill_at, killed: false });
+    /// Tells the command and all below it to end, and inner tools by when.
+    fn end(&mut self, reason: Option<LossReason>, kill_at: Moment) -> Moment {
+        // Before the signal, which makes them look.
+        self.deadline.tell(kill_at);
+        self.child.signal_all(SIGTERM);
+        self.ending = Some(Ending { reason, kill_at, survivors_were_named: false });
         kill_at
+    }
+
+    /// Kills whatever is left once the time has come, again and again: what is killed may have
+    /// started something just before. Returns when to look again.
+    fn kill_when_due(&mut self, now: Moment) -> Moment {
+        let Some(ending) = &mut self.ending else { return now };
+        if now < ending.kill_at {
+            return ending.kill_at;
+        }
+        self.child.signal_all(SIGKILL);
+        if now < ending.kill_at + REAPING {
+            return now + LOOK;
+        }
+        if !std::mem::replace(&mut ending.survivors_were_named, true) {
+            name(&self.child.others());
+        }
+        now + LATER_LOOK
     }
 
     /// Ends what the command has started and left, once the lease is lost: it works under the lock
     /// as well. Without a loss it goes on, as it does under a shell.
-    fn end_others(&self, events: &mut Events) {
-        let Some(ending) = &self.ending else { return };
-        let killed_by = ending.kill_at + REAPING;
-        while self.child.has_left_others() && Instant::now() < killed_by {
-            if ending.kill_at <= Instant::now() {
-                self.child.signal(SIGKILL);
-            }
-            _ = events.next(Some(Instant::now() + LOOK));
+    fn end_others(&mut self, events: &mut Events) {
+        while let Some(ending) = &self.ending
+            && !ending.survivors_were_named
+            && self.child.has_left_others()
+        {
+            let now = Moment::now();
+            // Those that the tool has not adopted end without a signal to it.
+            let until = self.kill_when_due(now).min(now + LOOK_FOR_OTHERS);
+            _ = events.next(Some(until));
+            self.child.look();
         }
+    }
+
+    /// Hands a signal on to the command's group.
+    fn hand_on(&mut self, signal: i32) {
+        let now = Moment::now();
+        if signal == SIGTERM {
+            if self.ending.is_none()
+                && let Some(outer) = Deadline::of_outer()
+            {
+                // The outer tool has sent SIGTERM to all processes below it, this command included.
+                let kill_at = Schedule::before_outer(outer, now);
+                self.deadline.tell(kill_at);
+                self.ending = Some(Ending { reason: None, kill_at, survivors_were_named: false });
+                return;
+            }
+            // Whoever signals a whole control group signals this tool more than once where tools
+            // are nested, and the command should not be told as often.
+            let last = self.term_handed_on.replace(now);
+            if last.is_some_and(|last| now.since(last) < SAME_TERM) {
+                return;
+            }
+        }
+        self.child.signal(signal);
     }
 
     /// The command was stopped: by Ctrl-Z, or because it wants a terminal that it does not own.
@@ -162,11 +206,32 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// The command is killed this long before its lease can end: a busy machine delivers late.
-pub(crate) const RESERVE: Duration = Duration::from_millis(100);
+/// Says which processes cannot be ended.
+fn name(survivors: &[Process]) {
+    if survivors.is_empty() {
+        return;
+    }
+    let name = |process: &Process| format!("{} ({})", process.pid, process.name);
+    let names: Vec<_> = survivors.iter().take(MAX_NAMES).map(name).collect();
+    let more = if survivors.len() > MAX_NAMES { ", …" } else { "" };
+    let names = names.join(", ");
+    say(&format!("cannot be ended and may work on without the lock: {names}{more}"));
+}
 
-/// How often the tool looks whether all of a group has ended.
+/// How often the tool kills what is left, once the time has come.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// How often it looks whether everything below it has ended, before the time has come.
+const LOOK_FOR_OTHERS: Duration = Duration::from_millis(50);
+
+/// How often it tries again to kill a command that could not be killed.
+const LATER_LOOK: Duration = Duration::from_secs(1);
 
 /// How long the killed are waited for: their own parent may never reap them.
 const REAPING: Duration = Duration::from_millis(500);
+
+/// A second SIGTERM within this time is the same one, on another way.
+const SAME_TERM: Duration = Duration::from_millis(500);
+
+/// More names would hide the message.
+const MAX_NAMES: usize = 8;

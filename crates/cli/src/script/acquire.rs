@@ -1,15 +1,20 @@
 //! `tenure acquire`.
 
+use std::time::Duration;
+
 use tenure::Renewal;
 
-use super::{lock, print};
+use super::lock;
 use crate::{
     acquire::{self as waiting, Manner, seconds},
     args::Acquire,
     events::Events,
     exit,
-    failure::{Failure, say},
+    failure::{Failure, cannot_watch},
     json::Object,
+    messages::say,
+    output::{Output, print},
+    system::Moment,
 };
 
 /// Acquires the lock, prints the token, and leaves the lock to its TTL and to whoever has that.
@@ -18,9 +23,7 @@ use crate::{
 ///
 /// A [`Failure`] when the lock is not acquired, or the token cannot be printed.
 pub(crate) fn acquire(wanted: &Acquire) -> Result<u8, Failure> {
-    let mut events = Events::watch().map_err(|error| {
-        Failure::new(exit::CANNOT_TELL, format!("cannot watch for signals: {error}"))
-    })?;
+    let mut events = Events::watch().map_err(cannot_watch)?;
     let (_client, lock) = lock(&wanted.target)?;
     let mut lock = lock.ttl(wanted.ttl).wait(wanted.wait).renewal(Renewal::Manual);
     if let Some(longest) = wanted.longest_ttl {
@@ -42,10 +45,22 @@ pub(crate) fn acquire(wanted: &Acquire) -> Result<u8, Failure> {
     } else {
         format!("{}\n", guard.token().as_str())
     };
-    if let Err(error) = print(&line) {
-        // Nobody knows the token, so nobody could release the lock: dropping the guard does.
-        let what = format!("cannot print the token of the lock {key}: {error}");
-        return Err(Failure::new(exit::USAGE, what).hint("the lock is released again"));
+    let until = Moment::now() + guard.valid_for().unwrap_or_default().max(LEAST_PRINTING);
+    let failure = match print(line, &mut events, until) {
+        Output::Written => None,
+        Output::Failed(error) => {
+            let code = exit::of_system(&error, exit::NOT_WRITTEN);
+            Some(Failure::new(code, format!("cannot print the token of the lock {key}: {error}")))
+        }
+        Output::Signal(signal) => Some(Failure::silent(exit::of_signal(signal))),
+    };
+    if let Some(failure) = failure {
+        // Nobody knows the token, so nobody else could release the lock.
+        let hint = match events.block_on(guard.release()) {
+            Ok(()) => "the lock is released again",
+            Err(_) => "the release is not confirmed, so the lock ends with its TTL",
+        };
+        return Err(failure.hint(hint));
     }
     if wanted.verbose {
         say(&format!("acquired the lock {key} for {}, number {number}", seconds(wanted.ttl)));
@@ -53,3 +68,7 @@ pub(crate) fn acquire(wanted: &Acquire) -> Result<u8, Failure> {
     drop(guard.detach());
     Ok(0)
 }
+
+/// A reader that is there takes a line sooner, on a busy machine too. A shorter lease has ended by
+/// then, which does no harm.
+const LEAST_PRINTING: Duration = Duration::from_secs(1);

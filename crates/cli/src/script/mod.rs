@@ -4,8 +4,6 @@ mod acquire;
 mod held;
 mod status;
 
-use std::io::{self, Write as _};
-
 use tenure::{Lock, blocking};
 
 pub(crate) use self::{
@@ -32,15 +30,4 @@ fn blocking_lock(target: &Target) -> Result<blocking::Lock, Failure> {
     let client = blocking::Client::connect(&target.server)
         .map_err(|error| Failure::new(exit::USAGE, chain(&error)))?;
     Ok(client.lock(target.key.as_encoded_bytes()))
-}
-
-/// Prints a line on standard output.
-///
-/// # Errors
-///
-/// Those of the system: nobody may be there to read it.
-fn print(line: &str) -> io::Result<()> {
-    let mut output = io::stdout().lock();
-    output.write_all(line.as_bytes())?;
-    output.flush()
 }

@@ -7,13 +7,14 @@ use tenure::{
     blocking::{Lock, Renewal},
 };
 
-use super::{blocking_lock, print};
+use super::blocking_lock;
 use crate::{
     acquire::{described, held_for, seconds, waiting_for},
     args::Status,
     exit,
     failure::{Failure, chain, one_line, untold},
     json::Object,
+    output::show,
 };
 
 /// Says who holds the lock, who waits for it, and which of several servers vote.
@@ -44,9 +45,9 @@ pub(crate) fn status(wanted: &Status) -> Result<u8, Failure> {
     } else {
         told.map(words).unwrap_or_default() + &nodes.iter().map(line).collect::<String>()
     };
-    // The exit code says the most of it, too.
-    _ = print(&text);
-    Ok(if inspection?.held.is_some() { 0 } else { exit::NO })
+    let shown = show(&text);
+    let code = if inspection?.held.is_some() { 0 } else { exit::NO };
+    shown.map(|()| code)
 }
 
 /// Asks both at once: a server that is silent keeps each of them waiting.

@@ -27,7 +27,7 @@ fn the_command_finds_key_token_number_and_ttl() {
 }
 
 #[test]
-fn o21_the_environment_is_the_users_and_four_more() {
+fn o21_the_environment_is_the_users_and_five_more() {
     let mut env = Command::new("env");
     env.env("TOOLVAR", "x y").env("TENURE_SERVERS", shared().url());
     let before = env.output().unwrap().stdout;
@@ -41,7 +41,10 @@ fn o21_the_environment_is_the_users_and_four_more() {
     assert_eq!(before.difference(&within).collect::<Vec<_>>(), Vec::<&String>::new());
     let more: Vec<_> =
         within.difference(&before).map(|line| line.split('=').next().unwrap()).collect();
-    assert_eq!(more, ["TENURE_FENCE", "TENURE_KEY", "TENURE_TOKEN", "TENURE_TTL_MS"]);
+    assert_eq!(
+        more,
+        ["TENURE_DEADLINES", "TENURE_FENCE", "TENURE_KEY", "TENURE_TOKEN", "TENURE_TTL_MS"]
+    );
 }
 
 #[test]

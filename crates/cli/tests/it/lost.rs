@@ -85,14 +85,14 @@ fn o12_the_longest_hold_ends_the_command_and_frees_the_lock() {
 fn o16_the_time_to_end_must_fit_into_the_ttl() {
     let mut monitor = shared().monitor();
     let key = key();
-    for (ttl, kill_after) in [("6", "3.9"), ("1", "1"), ("500ms", "300ms")] {
+    for (ttl, kill_after) in [("6", "2.9"), ("1", "1"), ("500ms", "130ms")] {
         let options = ["--ttl", ttl, "--kill-after", kill_after, &key];
         let ran = Tenure::new().server(shared()).args(options).sh("echo ran").run();
         ran.code(64).stdout("").says(&["--kill-after is ", "at most", "longer --ttl"]);
     }
     let seen = monitor.so_far();
     assert!(!seen.iter().any(|line| line.contains(&key)), "{seen:?}");
-    let options = ["--ttl", "6", "--kill-after", "3.8", &key];
+    let options = ["--ttl", "6", "--kill-after", "2.8", &key];
     Tenure::new().server(shared()).args(options).sh("echo ran").run().code(0).stdout("ran\n");
 }
 

@@ -12,6 +12,7 @@ mod durations;
 mod lost;
 mod nested;
 mod outage;
+mod outputs;
 mod paused;
 mod quorum;
 mod readme;

@@ -37,8 +37,8 @@ impl Shell {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let theirs: OwnedFd = open(name.as_c_str(), flags, Mode::empty()).unwrap();
         // It makes the terminal on its standard input the session's own.
-        let mut shell = Command::new("setsid");
-        shell.args(["--ctty", "bash", "--norc", "--noprofile", "-i"]);
+        let mut shell = Command::new("env");
+        shell.args(["--default-signal", "setsid", "--ctty", "bash", "--norc", "--noprofile", "-i"]);
         shell
             .env("PS1", "$ ")
             .env("TENURE_SERVERS", shared().url())

@@ -37,8 +37,7 @@ impl Tenure {
 
     /// Another of its commands, and no server.
     pub(crate) fn to(name: &str) -> Self {
-        // In a session of its own: a terminal of whoever runs the tests is none of the tool's.
-        let mut command = Command::new("setsid");
+        let mut command = in_a_session();
         command.arg(TENURE).arg(name);
         for variable in ["TENURE_SERVERS", "TENURE_TOKEN", "TENURE_KEY"] {
             command.env_remove(variable);
@@ -95,6 +94,15 @@ impl Tenure {
         let stderr = Output::of(child.stderr.take().expect("a pipe"));
         Running { child, outputs: Some((stdout, stderr)) }
     }
+}
+
+/// Starts what is added to it in a session of its own, since a terminal of whoever runs the tests
+/// is none of the tool's; and with the default action for each signal, whatever whoever runs the
+/// tests ignores, as `nohup` and `&` do.
+pub(crate) fn in_a_session() -> Command {
+    let mut command = Command::new("setsid");
+    command.args(["env", "--default-signal"]);
+    command
 }
 
 /// What comes out of a pipe, while it comes.

@@ -1,0 +1,11 @@
+//! What only Linux has. `elsewhere.rs` says what other systems do without it.
+
+mod alarm;
+mod deadline;
+mod processes;
+
+pub(crate) use self::{
+    alarm::{Alarm, since_start},
+    deadline::Deadline,
+    processes::{Process, adopt_orphans, descendants, die_with_parent},
+};

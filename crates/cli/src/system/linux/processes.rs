@@ -1,0 +1,163 @@
+//! The processes below the tool, as `/proc` shows them.
+
+use std::{collections::HashMap, fs, io};
+
+use rustix::{
+    io::Errno,
+    process::{
+        Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal, set_child_subreaper,
+        set_parent_process_death_signal,
+    },
+};
+
+/// Makes the tool the parent of every process below it whose own parent ends, so that none is lost
+/// from sight.
+pub(crate) fn adopt_orphans() {
+    // Since Linux 3.4; without it those that put themselves into the background go unseen.
+    _ = set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// Makes the calling process die with the thread that started it.
+pub(crate) fn die_with_parent() -> io::Result<()> {
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+/// A process below the tool.
+#[derive(Debug)]
+pub(crate) struct Process {
+    /// Its number.
+    pub(crate) pid: Pid,
+    /// Its name.
+    pub(crate) name: String,
+    /// Its process group.
+    pub(crate) group: i32,
+    parent: i32,
+    /// Tells it from a later process with the same number.
+    started: u64,
+    is_dead: bool,
+}
+
+impl Process {
+    /// The process with this number now.
+    pub(crate) fn find(pid: Pid) -> Option<Self> {
+        let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+        Self::parse(pid, &String::from_utf8_lossy(&stat))
+    }
+
+    /// `PID (name) STATE PARENT GROUP …`, where the name may hold anything.
+    fn parse(pid: Pid, stat: &str) -> Option<Self> {
+        let (before, behind) = stat.rsplit_once(") ")?;
+        let (_, name) = before.split_once(" (")?;
+        let fields: Vec<&str> = behind.split_ascii_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse().ok();
+        let state = fields.first()?;
+        let threads: i32 = number(17)?;
+        Some(Self {
+            pid,
+            name: name.escape_debug().to_string(),
+            parent: number(1)?,
+            group: number(2)?,
+            started: fields.get(19)?.parse().ok()?,
+            // A process whose first thread has ended looks dead, and works on in the others.
+            is_dead: matches!(*state, "Z" | "X") && threads <= 1,
+        })
+    }
+
+    /// Whether both are the same process, whatever it has become meanwhile.
+    fn is(&self, other: &Self) -> bool {
+        (self.pid, self.started) == (other.pid, other.started)
+    }
+
+    /// Sends it a signal, and never another process that has got its number meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system, such as EPERM. That it has ended is none.
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
+        let handle = pidfd_open(self.pid, PidfdFlags::empty());
+        if Self::find(self.pid).is_none_or(|now| !now.is(self)) {
+            return Ok(());
+        }
+        let sent = match handle {
+            Ok(handle) => pidfd_send_signal(handle, signal),
+            Err(Errno::SRCH) => return Ok(()),
+            // Before Linux 5.3, or no descriptor is left: its number is still its own, as far as
+            // anybody can know.
+            Err(_) => kill_process(self.pid, signal),
+        };
+        match sent {
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// All processes below the tool that have not ended, without these and those below them; none where
+/// `/proc` does not show them.
+pub(crate) fn descendants(without: &[Process]) -> Vec<Process> {
+    let own = rustix::process::getpid();
+    // The /proc of another process namespace has other processes under our numbers.
+    let of_self = fs::read_link("/proc/self").ok();
+    let named = of_self.as_deref().and_then(|name| name.to_str()?.parse().ok());
+    if named != Some(own.as_raw_nonzero().get()) {
+        return Vec::new();
+    }
+    let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some(process) = pid.and_then(Pid::from_raw).and_then(Process::find) {
+            children.entry(process.parent).or_default().push(process);
+        }
+    }
+    let mut found = Vec::new();
+    let mut next = vec![own.as_raw_nonzero().get()];
+    while let Some(parent) = next.pop() {
+        for child in children.remove(&parent).unwrap_or_default() {
+            if without.iter().any(|other| other.is(&child)) {
+                continue;
+            }
+            next.push(child.pid.as_raw_nonzero().get());
+            if !child.is_dead {
+                found.push(child);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(state: &str, threads: u32) -> Process {
+        let stat = format!(
+            "4711 (a) b (c\n)) {state} 1 4700 4699 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 815 1"
+        );
+        Process::parse(Pid::from_raw(4711).unwrap(), &stat).unwrap()
+    }
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let process = parsed("S", 1);
+        assert_eq!((process.name.as_str(), process.parent), ("a) b (c\\n)", 1));
+        assert_eq!((process.group, process.started, process.is_dead), (4700, 815, false));
+    }
+
+    #[test]
+    fn a_process_is_alive_while_one_of_its_threads_is() {
+        assert!(parsed("Z", 1).is_dead);
+        assert!(!parsed("Z", 2).is_dead);
+    }
+
+    #[test]
+    fn a_number_that_another_process_has_now_gets_no_signal() {
+        let mut sleep = std::process::Command::new("sleep").arg("300").spawn().unwrap();
+        let mut process = Process::find(Pid::from_child(&sleep)).unwrap();
+        process.started += 1;
+        process.signal(Signal::KILL).unwrap();
+        assert!(sleep.try_wait().unwrap().is_none(), "another process was killed");
+        process.started -= 1;
+        process.signal(Signal::KILL).unwrap();
+        sleep.wait().unwrap();
+    }
+}
