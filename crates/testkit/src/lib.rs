@@ -6,7 +6,7 @@
 //! - [`Server`]: a private Redis or Valkey, which may be frozen, killed and restarted.
 //! - [`Clock`]: the wall clock of such a server, frozen and moved by the test.
 //! - [`Proxy`]: a network between client and server that delays, swallows and cuts.
-//! - [`FakeServer`]: a server that says exactly what the test wants said.
+//! - [`FakeServer`]: a server that says exactly what the test wants said, or plays a [`Trick`].
 //! - [`Raw`]: a connection of the test's own, to look at the server behind the library's back.
 //! - [`on_small_disk`]: a file system that fills up.
 //! - [`eventually`]: the one way to wait for something.
@@ -40,7 +40,7 @@ mod wait;
 pub use address::{Address, Stream};
 pub use clock::Clock;
 pub use disk::on_small_disk;
-pub use fake::{Answer, FakeServer};
+pub use fake::{Answer, FakeServer, Trick};
 pub use kind::{Missing, ServerKind, servers_dir};
 pub use monitor::Monitor;
 pub use proxy::{Gated, Proxy};

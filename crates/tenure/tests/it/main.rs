@@ -4,6 +4,7 @@
 //! - [`wire`]: what servers see, and what other libraries may rely on.
 //! - [`seeds`], [`cases`], [`peers`]: what earlier locks got wrong, one test per finding.
 //! - [`faults`]: each thing that can break, broken on purpose.
+//! - [`hostile`]: servers that do what no server should.
 //! - [`queue`]: those who wait.
 //! - [`quorum`]: several servers that vote.
 //! - `store`: the embedded store's own: other processes, its file and its disk.
@@ -25,6 +26,7 @@ mod chaos;
 mod contract;
 mod fake;
 mod faults;
+mod hostile;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod peers;

@@ -26,7 +26,7 @@ const NAME: &str = "TENURE_PROGRAM";
 fn entrance() {
     let Ok(name) = std::env::var(NAME) else { return };
     let programs = crate::faults::PROGRAMS.into_iter().chain(crate::queue::PROGRAMS);
-    let programs = programs.chain(crate::quorum::PROGRAMS);
+    let programs = programs.chain(crate::quorum::PROGRAMS).chain(crate::hostile::PROGRAMS);
     #[cfg(feature = "file")]
     let programs = programs.chain(crate::store::PROGRAMS);
     #[cfg(feature = "metrics")]

@@ -169,7 +169,7 @@ impl Greeting {
             (Step::Info, reply) => self.info(&reply, past, out),
             (Step::Kill(client), reply) => {
                 // Whatever the count: the client is gone now.
-                let is_dead = matches!(reply, resp::Incoming::Reply(_));
+                let is_dead = matches!(reply, resp::Incoming::Reply(Answer::Int(_)));
                 past.settle(client, is_dead);
                 self.cut_off &= is_dead;
             }

@@ -72,6 +72,12 @@ impl InFlight {
         }
     }
 
+    /// Whether what stands at a tracked key is asked for already: the answer is then newer than any
+    /// message that is here.
+    pub(super) fn reads(&self, key: &LockKey) -> bool {
+        self.queue.iter().any(|expected| matches!(expected, Expected::Watched(read) if read == key))
+    }
+
     /// The ops among them.
     pub(super) fn requests(&self) -> impl Iterator<Item = &Request> {
         self.queue.iter().filter_map(|expected| match expected {

@@ -13,7 +13,7 @@ mod tracking;
 
 use std::{
     cell::{Cell, RefCell},
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     rc::Rc,
     sync::Arc,
     task::{Poll, Waker},
@@ -80,7 +80,7 @@ struct Shared {
     round_trip: Cell<Duration>,
     watches: Watches,
     /// Keys that the server has yet to be asked to track.
-    to_track: RefCell<Vec<LockKey>>,
+    to_track: RefCell<BTreeSet<LockKey>>,
     /// The server has not refused to track keys.
     tracks: Cell<bool>,
     /// Channels of locks that somebody began or ceased to listen to.
@@ -226,7 +226,7 @@ impl Node for RedisNode {
         if !self.shared.watches.add(watch) {
             return Watched::Full;
         }
-        self.shared.to_track.borrow_mut().push(watch.key().clone());
+        self.shared.to_track.borrow_mut().insert(watch.key().clone());
         self.shared.wake();
         Watched::Yes
     }
@@ -346,9 +346,9 @@ async fn run(shared: Rc<Shared>) {
         shared.work().await;
         shared.hang_up.set(false);
         shared.time_outs.set(0);
-        let (error, greeted) = match Connection::open(&shared, &past).await {
+        let (error, lasted) = match Connection::open(&shared, &past).await {
             Ok(connection) => connection.serve(&mut past).await,
-            Err(error) => (error, false),
+            Err(error) => (error, None),
         };
         shared.unsafe_to_close.set(false);
         // The next connection begins with all that is wanted then.
@@ -356,15 +356,16 @@ async fn run(shared: Rc<Shared>) {
         // Their messages may be lost: they look, which also makes the next connection.
         shared.waiters.all_look();
         event::node_lost(&error, shared.trouble.borrow().is_none());
-        if greeted {
-            // What was not sent yet goes over the next connection.
-            backoff.reset();
-        } else {
+        // What was not sent yet goes over the next connection.
+        if lasted.is_none() {
             shared.fail_queue(&error);
             shared.set_trouble(Some(error));
         }
+        if lasted.is_some_and(|lasted| lasted >= SETTLED) {
+            backoff.reset();
+        }
         let pause = backoff.next_delay(random::jitter());
-        shared.is_pausing.set(!greeted);
+        shared.is_pausing.set(lasted.is_none());
         shared.timers.sleep_until(clock::now() + pause).await;
         shared.is_pausing.set(false);
     }
@@ -375,6 +376,10 @@ const MOST_TIME_OUTS: u32 = 2;
 
 /// A server that restarts is back within milliseconds, and a holder wants it soon.
 const LEAST_PAUSE: Duration = Duration::from_millis(5);
+
+/// A connection that lasted so long was no failure: the next one is made soon. One that a server
+/// greets and ends again and again counts as one that cannot be made.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// Four connection attempts a second do no harm, and a shorter outage is over sooner.
 const MOST_PAUSE: Duration = Duration::from_millis(250);

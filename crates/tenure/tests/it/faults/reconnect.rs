@@ -3,6 +3,7 @@
 use std::{
     net::{Ipv4Addr, TcpListener},
     thread,
+    time::Instant,
 };
 
 use tenure::{NodeErrorKind, ReleaseError, Wait, blocking};
@@ -158,4 +159,40 @@ fn releases_wait_for_the_server_to_come_back() {
     for key in keys {
         eventually(LIMIT, "released", || raw.cmd(&[b"EXISTS", &key[..]]).int() == 0);
     }
+}
+
+/// The pauses between connections grow although each was greeted; and the waiter is served when it
+/// is over.
+#[test]
+fn a_parked_waiter_whose_connection_is_killed_again_and_again_connects_ever_less_often() {
+    let server = private().start();
+    let (holder, client) = (connect(&server.url()), connect(&server.url()));
+    let key = unique_key("killed");
+    let held = holder.lock(&key).ttl(TTL * 100).acquire().unwrap();
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| client.lock(&key).wait(Wait::Within(LIMIT)).acquire());
+        let connections = || {
+            let info = server.cmd(&["INFO", "stats"]);
+            let field = "total_connections_received:";
+            let made = info.text().unwrap().lines().find_map(|line| line.strip_prefix(field));
+            made.unwrap().parse::<u32>().unwrap()
+        };
+        let before = connections();
+        let mut killer = server.raw();
+        let began = Instant::now();
+        let mut killed = 0;
+        while began.elapsed() < ms(2_500) {
+            for kind in ["normal", "pubsub"] {
+                let kill = ["CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes"];
+                killed += killer.cmd(&kill).int();
+            }
+            thread::sleep(ms(1));
+        }
+        let made = connections() - before;
+        assert!(killed > 2, "its connections were killed");
+        // Five pauses below 250 ms, and one of 125 ms at least each after that.
+        assert!(made <= 30, "{made} connections in 2.5 s");
+        held.release().unwrap();
+        waiter.join().unwrap().unwrap().release().unwrap();
+    });
 }

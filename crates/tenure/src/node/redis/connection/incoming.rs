@@ -21,9 +21,11 @@ impl Connection {
             self.hear(fields);
             return Ok(());
         }
+        self.shared.time_outs.set(0);
         if !self.greeting.is_over() {
             self.greeting.handle(incoming, past, &mut self.out)?;
             if self.greeting.is_over() {
+                self.greeted = Some(clock::now());
                 self.shared.set_trouble(None);
                 self.shared.meet(self.greeting.told());
                 self.shared.cut_off.set(self.greeting.has_cut_off());
@@ -50,23 +52,39 @@ impl Connection {
                 }
                 Ok(())
             }
-            Some(Expected::Tracking) => {
-                if let Incoming::Error(_) = incoming {
+            Some(Expected::Tracking) => match incoming {
+                Incoming::Error(_) => {
                     self.tracking = Tracking::Refused;
                     self.shared.tracks.set(false);
                     self.shared.watches.give_up();
+                    Ok(())
                 }
-                Ok(())
-            }
+                incoming => self.expect_ok(&incoming),
+            },
             // Refused: nothing is told, and those who wait poll.
-            Some(Expected::Listening(_)) => Ok(()),
-            Some(Expected::Caching) => Ok(()),
-            Some(Expected::Watched(key)) => {
-                if let Incoming::Reply(answer) = incoming {
+            Some(Expected::Listening(_)) => match incoming {
+                Incoming::Error(_) => Ok(()),
+                _ => Err(self.protocol("a reply to a subscription")),
+            },
+            Some(Expected::Caching) => match incoming {
+                Incoming::Error(_) => Ok(()),
+                incoming => self.expect_ok(&incoming),
+            },
+            Some(Expected::Watched(key)) => match incoming {
+                Incoming::Error(_) => Ok(()),
+                Incoming::Reply(answer @ (Answer::Bytes(_) | Answer::Other)) => {
                     self.shared.watches.seen(&key, tracking::bytes(&answer));
+                    Ok(())
                 }
-                Ok(())
-            }
+                _ => Err(self.protocol("a reply of another kind than a key's value")),
+            },
+        }
+    }
+
+    fn expect_ok(&self, incoming: &Incoming) -> Result<(), NodeError> {
+        match incoming {
+            Incoming::Reply(Answer::Bytes(word)) if word == b"OK" => Ok(()),
+            _ => Err(self.protocol("a reply of another kind than OK")),
         }
     }
 
@@ -78,7 +96,7 @@ impl Connection {
                 self.shared.to_track.borrow_mut().extend(watched);
             }
             Some(Changed::Everything) => {
-                self.shared.to_track.replace(self.shared.watches.keys());
+                self.shared.to_track.replace(self.shared.watches.keys().into_iter().collect());
             }
             None => {}
         }

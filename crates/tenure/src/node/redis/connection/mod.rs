@@ -3,15 +3,16 @@
 mod incoming;
 
 use std::{
-    future::poll_fn,
+    future::{Future as _, poll_fn},
     io,
+    pin::pin,
     rc::Rc,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
 use bytes::{Buf, BytesMut};
-use tenure_core::{Channel, LockKey, Op, script::Call};
+use tenure_core::{Channel, LockKey, Op, Timestamp, script::Call};
 use tokio::io::ReadBuf;
 
 use super::{
@@ -19,7 +20,7 @@ use super::{
     ear::Ear,
     greeting::{Greeting, Past},
     in_flight::{Expected, InFlight},
-    resp,
+    resp::{self, Decoder},
     stream::Stream,
     subscriptions::Subscriptions,
     tracking::Tracking,
@@ -34,8 +35,11 @@ pub(super) struct Connection {
     shared: Rc<Shared>,
     stream: Stream,
     greeting: Greeting,
+    /// When the greeting was over.
+    greeted: Option<Timestamp>,
     out: BytesMut,
     input: BytesMut,
+    decoder: Decoder,
     chunk: Box<[u8]>,
     ear: Ear,
     in_flight: InFlight,
@@ -65,7 +69,7 @@ impl Connection {
         };
         let stream = stream.map_err(|error| unreachable.with_source(error))?;
         shared.hearing.set(Hearing::Hoped);
-        shared.to_track.replace(shared.watches.keys());
+        shared.to_track.replace(shared.watches.keys().into_iter().collect());
         shared.to_listen.replace(shared.waiters.hearers.channels());
         shared.tracks.set(true);
         let mut out = BytesMut::new();
@@ -74,8 +78,10 @@ impl Connection {
             shared: Rc::clone(shared),
             stream,
             greeting,
+            greeted: None,
             out,
             input: BytesMut::new(),
+            decoder: Decoder::default(),
             chunk: vec![0; CHUNK].into(),
             ear: Ear::new(),
             in_flight: InFlight::default(),
@@ -89,19 +95,9 @@ impl Connection {
 
     /// Serves requests until the connection ends; then everything unanswered is unknown.
     ///
-    /// Returns why it ended, and whether the server had greeted us.
-    pub(super) async fn serve(mut self, past: &mut Past) -> (NodeError, bool) {
-        let limit = self.shared.timers.sleep_until(clock::now() + CONNECT_LIMIT);
-        let silent = self.shared.error(NodeErrorKind::TimedOut);
-        let greeted = tokio::select! {
-            biased;
-            greeted = poll_fn(|cx| self.poll_greeted(cx, past)) => greeted,
-            () = limit => Err(silent),
-        };
-        let error = match greeted {
-            Ok(()) => poll_fn(|cx| self.poll_end(cx, past)).await,
-            Err(error) => error,
-        };
+    /// Returns why it ended, and how long it had lasted when the server had greeted us.
+    pub(super) async fn serve(mut self, past: &mut Past) -> (NodeError, Option<Duration>) {
+        let error = self.until_over(past).await;
         if !self.in_flight.is_empty() {
             past.add(self.greeting.peer());
             self.shared.cut_off.set(false);
@@ -111,47 +107,55 @@ impl Connection {
                 request.answer(Err(error.clone().maybe_applied()));
             }
         }
-        let greeted = self.greeting.is_over();
         self.stream.abort();
-        (error, greeted)
+        (error, self.greeted.map(|greeted| clock::now().since(greeted)))
     }
 
-    /// Ready when the server has answered the first commands, or the connection is over.
-    fn poll_greeted(
-        &mut self,
-        cx: &mut Context<'_>,
-        past: &mut Past,
-    ) -> Poll<Result<(), NodeError>> {
-        match self.poll_end(cx, past) {
-            Poll::Ready(error) => Poll::Ready(Err(error)),
-            Poll::Pending if self.greeting.is_over() => Poll::Ready(Ok(())),
-            Poll::Pending => Poll::Pending,
+    /// Moves bytes both ways until the connection is over; returns why it is.
+    async fn until_over(&mut self, past: &mut Past) -> NodeError {
+        let mut limit = pin!(self.shared.timers.sleep_until(clock::now() + CONNECT_LIMIT));
+        loop {
+            let turn = poll_fn(|cx| match self.poll_turn(cx, past) {
+                Poll::Ready(Turn::Over(error)) => Poll::Ready(Turn::Over(error)),
+                _ if !self.greeting.is_over() && limit.as_mut().poll(cx).is_ready() => {
+                    Poll::Ready(Turn::Over(self.shared.error(NodeErrorKind::TimedOut)))
+                }
+                turn => turn,
+            });
+            match turn.await {
+                Turn::Over(error) => return error,
+                // Timers first, whatever else the server has sent.
+                Turn::Full => tokio::task::yield_now().await,
+            }
         }
     }
 
-    /// Moves bytes both ways until the socket has no more for now; ready when it is over.
-    fn poll_end(&mut self, cx: &mut Context<'_>, past: &mut Past) -> Poll<NodeError> {
+    /// Moves bytes both ways until the socket has no more for now, or until that is enough for one
+    /// turn.
+    fn poll_turn(&mut self, cx: &mut Context<'_>, past: &mut Past) -> Poll<Turn> {
         self.shared.task.replace(Some(cx.waker().clone()));
         let mut wrote_last = false;
+        let mut left = MOST_READ;
         loop {
             if self.shared.hang_up.take() {
-                return Poll::Ready(self.shared.error(NodeErrorKind::TimedOut));
+                return Poll::Ready(Turn::Over(self.shared.error(NodeErrorKind::TimedOut)));
             }
             // First what has come: ops are not put on a connection that is known to be over.
-            let moved = self.poll_replies(cx, past).and_then(|read| {
+            let moved = self.poll_replies(cx, past, &mut left).and_then(|read| {
                 self.take_requests();
                 match self.poll_flush(cx) {
                     Ok(wrote) => Ok((read, wrote)),
                     // A server that has closed the connection may have said why.
-                    Err(error) => self.poll_replies(cx, past).and(Err(error)),
+                    Err(error) => self.poll_replies(cx, past, &mut left).and(Err(error)),
                 }
             });
             match moved {
+                Ok(_) if left == 0 => return Poll::Ready(Turn::Full),
                 Ok((false, false)) if !(wrote_last && self.listen_closely()) => {
                     return Poll::Pending;
                 }
                 Ok((_, wrote)) => wrote_last = wrote,
-                Err(error) => return Poll::Ready(error),
+                Err(error) => return Poll::Ready(Turn::Over(error)),
             }
         }
     }
@@ -200,7 +204,8 @@ impl Connection {
             self.send(request);
             watched.iter().for_each(|key| self.track(key));
         }
-        let watched = shared.to_track.take();
+        let mut watched = shared.to_track.take();
+        watched.retain(|key| !self.in_flight.reads(key));
         watched.iter().for_each(|key| self.track(key));
         shared.to_listen.take().into_iter().for_each(|channel| self.listen_to(channel));
     }
@@ -281,27 +286,34 @@ impl Connection {
         Ok(wrote)
     }
 
-    /// Whether any byte was read. Hands out the replies that are complete, the last words of a
-    /// server that closed the connection too.
-    fn poll_replies(&mut self, cx: &mut Context<'_>, past: &mut Past) -> Result<bool, NodeError> {
+    /// Whether any byte was read, of at most so many. Hands out the replies that are complete, the
+    /// last words of a server that closed the connection too.
+    fn poll_replies(
+        &mut self,
+        cx: &mut Context<'_>,
+        past: &mut Past,
+        left: &mut usize,
+    ) -> Result<bool, NodeError> {
         let mut read = false;
-        let mut end = None;
-        while end.is_none()
-            && let Poll::Ready(count) = self.poll_read(cx)
-        {
-            match count {
-                Ok(0) => end = Some(io::ErrorKind::UnexpectedEof.into()),
-                Ok(_) => read = true,
-                Err(error) => end = Some(error),
+        loop {
+            while let Some(incoming) =
+                self.decoder.next(&mut self.input).map_err(|error| self.protocol(error))?
+            {
+                self.handle(incoming, past)?;
             }
+            if *left == 0 {
+                return Ok(read);
+            }
+            match self.poll_read(cx) {
+                Poll::Ready(Ok(0)) => {
+                    return Err(self.disconnected(io::ErrorKind::UnexpectedEof.into()));
+                }
+                Poll::Ready(Ok(count)) => *left = left.saturating_sub(count),
+                Poll::Ready(Err(error)) => return Err(self.disconnected(error)),
+                Poll::Pending => return Ok(read),
+            }
+            read = true;
         }
-        while let Some(incoming) =
-            resp::decode(&mut self.input).map_err(|error| self.protocol(error))?
-        {
-            self.shared.time_outs.set(0);
-            self.handle(incoming, past)?;
-        }
-        end.map_or(Ok(read), |error| Err(self.disconnected(error)))
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
@@ -336,3 +348,15 @@ const MOST_DEAFNESS: u32 = 256;
 
 /// A reply to a full batch of renewals fits.
 const CHUNK: usize = 8 * 1_024;
+
+/// Bytes that one turn reads before others on this thread, the timers of losses above all, have
+/// theirs. Reading so much takes well below a millisecond.
+const MOST_READ: usize = 8 * CHUNK;
+
+/// What a turn ended with.
+enum Turn {
+    /// There may be more to read.
+    Full,
+    /// The end of the connection.
+    Over(NodeError),
+}

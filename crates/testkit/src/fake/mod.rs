@@ -1,10 +1,15 @@
 //! A server that says exactly what the test wants said.
 
+mod hostile;
+
+pub use hostile::Trick;
+
 use std::io::{BufReader, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use crate::{Address, Stream, TempDir, resp};
 
@@ -17,6 +22,10 @@ pub enum Answer {
     SendAndClose(Vec<u8>),
     /// Closes the connection.
     Close,
+    /// Sends the first bytes once, and the others again and again until the client is gone.
+    Endless(Vec<u8>, Vec<u8>),
+    /// Sends these bytes one by one, with this pause before each.
+    Slowly(Vec<u8>, Duration),
 }
 
 impl Answer {
@@ -194,28 +203,52 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn locked<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _state = self.lock();
+        work()
+    }
 }
 
 fn serve(stream: &Arc<Stream>, shared: &Shared, mut script: impl FnMut(Vec<Vec<u8>>) -> Answer) {
     let mut reader = BufReader::new(&**stream);
     while let Ok(Some(command)) = resp::read_command(&mut reader) {
         shared.lock().commands.push(command.clone());
-        let (bytes, close) = match script(command) {
-            Answer::Send(bytes) => (bytes, false),
-            Answer::SendAndClose(bytes) => (bytes, true),
-            Answer::Close => (Vec::new(), true),
+        let written = match script(command) {
+            // Under the lock, so that a push does not land within an answer.
+            Answer::Send(bytes) => shared.locked(|| (&mut &**stream).write_all(&bytes)),
+            Answer::SendAndClose(bytes) => {
+                // A client that is gone hears nothing.
+                drop(shared.locked(|| (&mut &**stream).write_all(&bytes)));
+                break;
+            }
+            Answer::Close => break,
+            Answer::Endless(first, again) => send_without_end(stream, &first, &again),
+            Answer::Slowly(bytes, pause) => send_slowly(stream, &bytes, pause),
         };
-        // Under the lock, so that a push does not land within an answer.
-        let state = shared.lock();
-        let written = (&mut &**stream).write_all(&bytes);
-        drop(state);
-        if close || written.is_err() {
+        if written.is_err() {
             break;
         }
     }
     shared.lock().open.retain(|open| !Arc::ptr_eq(open, stream));
     // An error means that the client has closed it first.
     drop(stream.shutdown(Shutdown::Both));
+}
+
+/// Ends when the client has closed the connection.
+fn send_without_end(mut stream: &Stream, first: &[u8], again: &[u8]) -> std::io::Result<()> {
+    stream.write_all(first)?;
+    loop {
+        stream.write_all(again)?;
+    }
+}
+
+fn send_slowly(mut stream: &Stream, bytes: &[u8], pause: Duration) -> std::io::Result<()> {
+    for byte in bytes {
+        thread::sleep(pause);
+        stream.write_all(&[*byte])?;
+    }
+    Ok(())
 }
 
 const HELLO_3: &str = "%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n\
