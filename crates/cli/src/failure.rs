@@ -112,11 +112,16 @@ fn remedy(kind: NodeErrorKind) -> Option<&'static str> {
     Some(match kind {
         Kind::Unreachable => "is it up, and is the address right?",
         Kind::TimedOut | Kind::Disconnected => "try again, or look at the server's load and log",
-        Kind::Denied => "put user and password into the address, or use ?password_file=/path",
+        Kind::TooManyClients => "raise its maxclients, or close connections that nobody uses",
+        Kind::PasswordMissing => {
+            "put it into the address (redis://user:password@host), or use ?password_file=/path"
+        }
+        Kind::Denied => "look at user and password in the address, or in ?password_file=/path",
         Kind::NoPermission => "the README lists what a user must be allowed",
         Kind::ReadOnly => "name the primary instead",
         Kind::Loading | Kind::Busy | Kind::Down => "try again later, or give it time with --wait",
-        Kind::OutOfMemory => "give it more room, and if it evicts keys, noeviction as its policy",
+        Kind::OutOfMemory => "raise its maxmemory, or delete keys that nobody uses",
+        Kind::DiskFull => "make room on that disk, or name another file with --server file:///path",
         Kind::Restarted | Kind::ClockJumped => "it votes by itself later: give it time with --wait",
         Kind::SameServer => "name each server once",
         Kind::CannotSave => "look at the server's disk and log",

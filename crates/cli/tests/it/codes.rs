@@ -86,10 +86,14 @@ fn o20_a_server_that_cannot_be_reached_is_69_and_told_with_its_cause() {
 fn o20_a_server_that_wants_a_password_is_69_and_no_password_is_repeated() {
     let server = Server::builder(ServerKind::Redis70).password("hunter2").start();
     let path = server.socket().unwrap().display().to_string();
-    for login in ["", "u:hunter3@", ":hunter3@"] {
+    let none_given = "wants a password, and its address has none";
+    let not_accepted = "does not accept this user or password";
+    for (login, why) in
+        [("", none_given), ("u:hunter3@", not_accepted), (":hunter3@", not_accepted)]
+    {
         let url = format!("redis+unix://{login}{path}");
         let ran = Tenure::new().env("TENURE_SERVERS", &url).args(["k"]).sh("echo ran").run();
-        let ran = ran.code(69).stdout("").says(&["cannot tell", &path, "password_file"]);
+        let ran = ran.code(69).stdout("").says(&["cannot tell", &path, why, "password_file"]);
         assert!(!ran.stderr.contains("hunter"), "{ran:?}");
     }
     let url = format!("redis+unix://:hunter2@{path}");
@@ -105,14 +109,20 @@ fn o20_a_server_that_refuses_writes_is_69_and_never_busy() {
     let replica = Server::builder(ServerKind::Redis70).start();
     // Nobody is there: it waits for its primary, read-only.
     replica.cmd(&["REPLICAOF", "127.0.0.1", "1"]);
-    let loading = FakeServer::unix(|_| {
-        |command| {
-            let busy = "-LOADING Redis is loading the dataset in memory\r\n";
-            Answer::to_handshake(&command).unwrap_or_else(|| busy.into())
-        }
+    let refuses = |words: &'static str| {
+        FakeServer::unix(move |_| {
+            move |command| Answer::to_handshake(&command).unwrap_or_else(|| words.into())
+        })
+    };
+    let crowded = FakeServer::unix(|_| {
+        |_| Answer::SendAndClose(b"-ERR max number of clients reached\r\n".to_vec())
     });
+    let loading = refuses("-LOADING Redis is loading the dataset in memory\r\n");
+    let disk = refuses("-MISCONF Errors writing to the AOF file: No space left on device\r\n");
     for (url, parts) in [
-        (full.url(), ["is full", "OOM"]),
+        (crowded.url(), ["as many clients as it accepts", "raise its maxclients"]),
+        (disk.url(), ["No space left on device", "look at the server's disk"]),
+        (full.url(), ["has no memory left", "maxmemory"]),
         (replica.url(), ["read-only replica", "name the primary"]),
         (loading.url(), ["still loading", "--wait"]),
     ] {

@@ -39,8 +39,9 @@ fn a_store_on_a_full_disk_is_69_and_never_busy() {
     let mut command = tenure_testkit::on_small_disk(dir.path());
     let output = command.args(["sh", "-c", &script]).output().unwrap();
     let line = format!(
-        "tenure: {CANNOT_TELL}: the server {at}/locks.db is full: database or disk is full; \
-         give it more room, and if it evicts keys, noeviction as its policy\n"
+        "tenure: {CANNOT_TELL}: the server {at}/locks.db has no room left on its disk: \
+         database or disk is full; make room on that disk, or name another file with \
+         --server file:///path\n"
     );
     assert_eq!(String::from_utf8_lossy(&output.stderr), line.repeat(2));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "69\n69\nran\n0\n");
@@ -70,7 +71,7 @@ fn this_hosts_own_store_is_69_when_it_cannot_be_used() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "ran\n0\n69\n69\n", "{said}");
     assert_eq!(lines.len(), 2, "{said}");
     assert!(lines[0].contains("file is not a database"), "{said}");
-    assert!(lines[1].contains("the server local: is full"), "{said}");
+    assert!(lines[1].contains("the server local: has no room left on its disk"), "{said}");
     assert!(lines.iter().all(|line| line.contains(CANNOT_TELL)), "{said}");
 }
 

@@ -18,13 +18,17 @@ pub struct NodeError {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NodeErrorKind {
-    /// It cannot be reached: refused, no such host, no such socket, too many clients.
+    /// It cannot be reached: refused, no such host, no such socket.
     Unreachable,
+    /// It has as many clients as it accepts: max number of clients reached.
+    TooManyClients,
     /// It did not answer in time.
     TimedOut,
     /// The connection ended before the answer.
     Disconnected,
-    /// It wants a password, or another one: NOAUTH, WRONGPASS.
+    /// It wants a password, and its address has none: NOAUTH.
+    PasswordMissing,
+    /// It does not accept this user or password: WRONGPASS.
     Denied,
     /// The user may not run the scripts' commands on these keys: NOPERM.
     NoPermission,
@@ -34,8 +38,10 @@ pub enum NodeErrorKind {
     Loading,
     /// It is busy with a script (BUSY), or others are busy with the store.
     Busy,
-    /// It has no memory left and evicts nothing: OOM; or the store's disk is full.
+    /// It has no memory left and evicts nothing: OOM.
     OutOfMemory,
+    /// The disk of the store is full.
+    DiskFull,
     /// It cannot save, and therefore refuses writes: MISCONF.
     CannotSave,
     /// It has too few replicas, and therefore refuses writes: NOREPLICAS.
@@ -121,19 +127,22 @@ impl NodeError {
         use NodeErrorKind as Kind;
         match self.kind {
             Kind::Unreachable
+            | Kind::TooManyClients
             | Kind::TimedOut
             | Kind::Disconnected
             | Kind::ReadOnly
             | Kind::Loading
             | Kind::Busy
             | Kind::OutOfMemory
+            | Kind::DiskFull
             | Kind::CannotSave
             | Kind::NoReplicas
             | Kind::Restarted
             | Kind::ClockJumped
             | Kind::Down => true,
             Kind::Protocol => self.out_of_step,
-            Kind::Denied
+            Kind::PasswordMissing
+            | Kind::Denied
             | Kind::NoPermission
             | Kind::WrongNode
             | Kind::UnknownCommand
@@ -150,14 +159,17 @@ impl fmt::Display for NodeError {
         use NodeErrorKind as Kind;
         let what = match self.kind {
             Kind::Unreachable => "cannot be reached",
+            Kind::TooManyClients => "has as many clients as it accepts",
             Kind::TimedOut => "did not answer in time",
             Kind::Disconnected => "closed the connection before it answered",
-            Kind::Denied => "wants another user or password",
+            Kind::PasswordMissing => "wants a password, and its address has none",
+            Kind::Denied => "does not accept this user or password",
             Kind::NoPermission => "does not permit this user what a lock needs",
             Kind::ReadOnly => "is a read-only replica",
             Kind::Loading => "is still loading its data",
             Kind::Busy => "is busy",
-            Kind::OutOfMemory => "is full",
+            Kind::OutOfMemory => "has no memory left",
+            Kind::DiskFull => "has no room left on its disk",
             Kind::CannotSave => "cannot save its data and refuses writes",
             Kind::NoReplicas => "has too few replicas and refuses writes",
             Kind::Restarted => "may have forgotten locks and does not vote yet",

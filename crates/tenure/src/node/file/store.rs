@@ -165,7 +165,7 @@ fn identity(file: &std::path::Path) -> Option<(u64, u64)> {
 fn sqlite_error(name: &Arc<str>, error: rusqlite::Error) -> NodeError {
     let kind = match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => NodeErrorKind::Busy,
-        Some(ErrorCode::DiskFull) => NodeErrorKind::OutOfMemory,
+        Some(ErrorCode::DiskFull) => NodeErrorKind::DiskFull,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => NodeErrorKind::UnfitStore,
         Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
             NodeErrorKind::Unreachable

@@ -24,7 +24,9 @@ pub(super) fn wants_reconnect(kind: NodeErrorKind) -> bool {
 fn kind(words: &str) -> NodeErrorKind {
     use NodeErrorKind as Kind;
     match first_word(words) {
-        "NOAUTH" | "WRONGPASS" => Kind::Denied,
+        // Whoever has given a password is told WRONGPASS.
+        "NOAUTH" => Kind::PasswordMissing,
+        "WRONGPASS" => Kind::Denied,
         "NOPERM" => Kind::NoPermission,
         "READONLY" => Kind::ReadOnly,
         "LOADING" => Kind::Loading,
@@ -51,7 +53,7 @@ fn kind_of_err(words: &str) -> NodeErrorKind {
     } else if any(&["invalid password", "without any password", "client sent auth"]) {
         Kind::Denied
     } else if any(&["max number of clients"]) {
-        Kind::Unreachable
+        Kind::TooManyClients
     } else {
         Kind::Refused
     }
@@ -78,7 +80,7 @@ mod tests {
     fn each_refusal_has_its_kind() {
         use NodeErrorKind as Kind;
         for (words, expected) in [
-            ("NOAUTH Authentication required.", Kind::Denied),
+            ("NOAUTH Authentication required.", Kind::PasswordMissing),
             ("WRONGPASS invalid username-password pair or user is disabled.", Kind::Denied),
             ("ERR AUTH <password> called without any password configured", Kind::Denied),
             ("NOPERM No permissions to access a key", Kind::NoPermission),
@@ -93,7 +95,7 @@ mod tests {
             ("CLUSTERDOWN The cluster is down", Kind::Down),
             ("MOVED 3999 127.0.0.1:6381", Kind::WrongNode),
             ("ERR unknown command 'EVALSHA', with args beginning with: 'x'", Kind::UnknownCommand),
-            ("ERR max number of clients reached", Kind::Unreachable),
+            ("ERR max number of clients reached", Kind::TooManyClients),
             ("ERR syntax error", Kind::Refused),
         ] {
             assert_eq!(kind(words), expected, "{words}");

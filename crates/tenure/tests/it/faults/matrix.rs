@@ -100,7 +100,8 @@ impl Trouble<'_> {
 }
 
 fn node_error_is_final(kind: NodeErrorKind) -> bool {
-    matches!(kind, NodeErrorKind::Denied | NodeErrorKind::NoPermission)
+    use NodeErrorKind as Kind;
+    matches!(kind, Kind::PasswordMissing | Kind::Denied | Kind::NoPermission)
 }
 
 /// Never to be read in an error.

@@ -105,7 +105,7 @@ fn t28_a_password_that_was_set_meanwhile() {
         ok(raw, &["CLIENT", "KILL", "SKIPME", "yes"]);
     };
     let end = |raw: &mut Raw| ok(raw, &["CONFIG", "SET", "requirepass", ""]);
-    on_each_server(&[], NodeErrorKind::Denied, true, &begin, &end);
+    on_each_server(&[], NodeErrorKind::PasswordMissing, true, &begin, &end);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn t28_too_many_clients() {
         ok(raw, &["CLIENT", "KILL", "SKIPME", "yes"]);
     };
     let end = |raw: &mut Raw| ok(raw, &["CONFIG", "SET", "maxclients", "100"]);
-    on_each_server(&[], NodeErrorKind::Unreachable, true, &begin, &end);
+    on_each_server(&[], NodeErrorKind::TooManyClients, true, &begin, &end);
 }
 
 /// What a proxy or a managed server says that does not let scripts through.

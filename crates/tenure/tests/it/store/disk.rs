@@ -127,7 +127,7 @@ fn released(file: &Path) {
 
 fn is_full(error: &NodeError) {
     let chain = format!("{error}: {}", std::error::Error::source(error).expect("a cause"));
-    assert_eq!(error.kind(), NodeErrorKind::OutOfMemory, "{chain}");
+    assert_eq!(error.kind(), NodeErrorKind::DiskFull, "{chain}");
     assert!(error.is_retryable(), "there may be room again");
     assert!(chain.contains("locks.db") && chain.contains("disk is full"), "{chain}");
 }
