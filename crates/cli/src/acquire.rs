@@ -97,7 +97,7 @@ fn not_acquired(
 ) -> Failure {
     let Manner { key, busy, .. } = manner;
     match error {
-        AcquireError::Config(error) => Failure::new(exit::USAGE, failure::chain(error)),
+        AcquireError::Config(error) => failure::of_config(error),
         AcquireError::TimedOut { holder: last, waited } => {
             let holder = events.block_on(holder(lock)).unwrap_or_else(|| last.to_string());
             let waited = match waited.as_millis() {

@@ -2,7 +2,7 @@
 
 use std::{error::Error, io, process::ExitCode};
 
-use tenure::{AcquireError, NodeError, NodeErrorKind, NodeErrors};
+use tenure::{AcquireError, ConfigError, NodeError, NodeErrorKind, NodeErrors};
 
 use crate::{exit, messages::say};
 
@@ -55,6 +55,15 @@ pub(crate) fn cannot_watch(error: io::Error) -> Failure {
     Failure::new(code, format!("cannot watch for signals: {error}"))
 }
 
+/// A client or a setting that cannot be had.
+pub(crate) fn of_config(error: &ConfigError) -> Failure {
+    let code = match error {
+        ConfigError::Engine { .. } => exit::NO_RESOURCES,
+        _ => exit::USAGE,
+    };
+    Failure::new(code, chain(error))
+}
+
 /// An error and what is behind it.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
@@ -84,8 +93,12 @@ pub(crate) fn untold(what: &str, error: &(dyn Error + 'static)) -> Failure {
         Some(AcquireError::NoQuorum(none)) if none.needed > 1 => format!("{none}: {said}"),
         _ => said,
     };
-    let failure = Failure::new(exit::CANNOT_TELL, format!("{what}: {why}"));
-    match nodes.first().and_then(|node| remedy(node.kind())) {
+    // When too few servers can be reached for that, it is this host that is in trouble.
+    let is_short = nodes.iter().any(|node| node.kind() == NodeErrorKind::NoResources);
+    let code = if is_short { exit::NO_RESOURCES } else { exit::CANNOT_TELL };
+    let failure = Failure::new(code, format!("{what}: {why}"));
+    let first = nodes.iter().find(|node| !is_short || node.kind() == NodeErrorKind::NoResources);
+    match first.and_then(|node| remedy(node.kind())) {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
@@ -111,6 +124,7 @@ fn remedy(kind: NodeErrorKind) -> Option<&'static str> {
     use NodeErrorKind as Kind;
     Some(match kind {
         Kind::Unreachable => "is it up, and is the address right?",
+        Kind::NoResources => "raise the limits (ulimit -n, -u), or close what is not needed",
         Kind::TimedOut | Kind::Disconnected => "try again, or look at the server's load and log",
         Kind::TooManyClients => "raise its maxclients, or close connections that nobody uses",
         Kind::PasswordMissing => {

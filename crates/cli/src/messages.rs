@@ -69,9 +69,18 @@ impl Writer {
     }
 
     fn flush(&self) {
-        let count = self.unwritten.count.lock().unwrap_or_else(PoisonError::into_inner);
-        // Either way there is no more to be done.
-        drop(self.unwritten.changed.wait_timeout_while(count, FLUSH, |count| *count > 0));
+        let mut blocked = Duration::ZERO;
+        for _ in 0..MAX_SLICES {
+            let count = self.unwritten.count.lock().unwrap_or_else(PoisonError::into_inner);
+            let waited =
+                self.unwritten.changed.wait_timeout_while(count, SLICE, |count| *count > 0);
+            let is_over = waited.is_ok_and(|(_, waited)| !waited.timed_out());
+            // On a busy machine the thread may have to wait for its turn.
+            blocked = if Standard::Error.is_writable() { Duration::ZERO } else { blocked + SLICE };
+            if is_over || blocked >= FLUSH {
+                return;
+            }
+        }
     }
 }
 
@@ -94,6 +103,11 @@ fn write(lines: &Receiver<String>, unwritten: &Unwritten) {
 /// More than the tool ever says in one go.
 const MAX_LINES: usize = 64;
 
-/// A reader that runs takes a line within microseconds; on a busy machine it may have to wait for
-/// its turn.
+/// How long a reader that takes nothing is waited for at the end.
 const FLUSH: Duration = Duration::from_millis(250);
+
+/// How often it is looked whether anybody reads.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Five seconds: on a busier machine even a reader that is there misses the last message.
+const MAX_SLICES: u32 = 100;

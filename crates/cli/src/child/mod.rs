@@ -150,6 +150,20 @@ impl Child {
         }
     }
 
+    /// Kills the command and all processes below it, and those that they start before they die.
+    /// What cannot be killed, or not at once, is left for another time.
+    pub(crate) fn kill_all(&self) {
+        // A process that starts another and ends may be gone from each list before it is killed,
+        // but not from list after list.
+        for _ in 0..MAX_ROUNDS {
+            self.signal_all(libc::SIGKILL);
+            self.reap();
+            if self.others().is_empty() {
+                break;
+            }
+        }
+    }
+
     /// Says once that a process of other credentials cannot be ended.
     fn say_refusal(&self, pid: Pid) {
         if self.refusal_was_said.replace(true) {
@@ -179,28 +193,36 @@ impl Child {
     /// Looks what has become of it, without waiting, and reaps the orphans that the tool has
     /// adopted.
     pub(crate) fn look(&self) -> State {
-        if let Some(end) = self.end.get() {
-            reap_orphans();
-            return State::Ended(end);
-        }
-        let found = waitpid(Some(self.pid), WaitOptions::NOHANG | WaitOptions::UNTRACED);
-        // That a child of ours cannot be waited for does not happen: nobody else reaps it.
-        if let Ok(Some((_, status))) = found {
-            if let Some(signal) = status.stopping_signal() {
-                return State::Stopped(signal);
+        if self.end.get().is_none() {
+            let found = waitpid(Some(self.pid), WaitOptions::NOHANG | WaitOptions::UNTRACED);
+            // That a child of ours cannot be waited for does not happen: nobody else reaps it.
+            if let Ok(Some((_, status))) = found {
+                if let Some(signal) = status.stopping_signal() {
+                    return State::Stopped(signal);
+                }
+                self.end.set(End::of(status));
             }
-            self.end.set(End::of(status));
         }
-        while self.end.get().is_none() {
+        self.reap();
+        self.end.get().map_or(State::Running, State::Ended)
+    }
+
+    /// Reaps whatever has ended, the command included.
+    fn reap(&self) {
+        loop {
             match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.pid => self.end.set(End::of(status)),
+                Ok(Some((pid, status))) if pid == self.pid && self.end.get().is_none() => {
+                    self.end.set(End::of(status));
+                }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) | Err(_) => break,
             }
         }
-        self.end.get().map_or(State::Running, State::Ended)
     }
 }
+
+/// About as long as a program takes to start another.
+const MAX_ROUNDS: usize = 50;
 
 /// Reaps the processes that the tool has adopted, where it waits for none of its own.
 pub(crate) fn reap_orphans() {

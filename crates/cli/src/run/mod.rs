@@ -56,8 +56,7 @@ fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
     let began = Instant::now();
     let mut events = Events::watch().map_err(failure::cannot_watch)?;
     let key = failure::quoted(wanted.key.as_encoded_bytes());
-    let client = Client::connect(&wanted.server)
-        .map_err(|error| Failure::new(exit::USAGE, failure::chain(&error)))?;
+    let client = Client::connect(&wanted.server).map_err(|error| failure::of_config(&error))?;
     let mut lock = client.lock(wanted.key.as_encoded_bytes()).ttl(wanted.ttl).wait(wanted.wait);
     if let Some(label) = &wanted.label {
         lock = lock.label(label);

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use signal_hook::consts::{SIGCHLD, SIGCONT, SIGKILL, SIGTERM, SIGTTIN, SIGTTOU};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGTERM, SIGTTIN, SIGTTOU};
 use tenure::{LockGuard, LossReason};
 
 use super::schedule::{Schedule, Step};
@@ -123,7 +123,7 @@ impl<'a> Watch<'a> {
         if now < ending.kill_at {
             return ending.kill_at;
         }
-        self.child.signal_all(SIGKILL);
+        self.child.kill_all();
         if now < ending.kill_at + REAPING {
             return now + LOOK;
         }

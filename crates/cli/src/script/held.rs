@@ -10,7 +10,7 @@ use crate::{
     acquire::described,
     args::{Extend, Release, TOKEN},
     exit,
-    failure::{Failure, chain, untold},
+    failure::{Failure, of_config, untold},
 };
 
 /// Has the lock end later.
@@ -29,7 +29,7 @@ pub(crate) fn extend(wanted: &Extend) -> Result<u8, Failure> {
             Ok(0)
         }
         Ok(None) => Err(not_ours(&lock, "extended", key)),
-        Err(tenure::AcquireError::Config(error)) => Err(Failure::new(exit::USAGE, chain(&error))),
+        Err(tenure::AcquireError::Config(error)) => Err(of_config(&error)),
         Err(error) => Err(untold(&what, &error)),
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn release(wanted: &Release) -> Result<u8, Failure> {
             Err(others("released", key, &holder.to_string()))
         }
         Err(ReleaseError::NotHeld(_)) => Err(nobodys("released", key)),
-        Err(ReleaseError::Config(error)) => Err(Failure::new(exit::USAGE, chain(&error))),
+        Err(ReleaseError::Config(error)) => Err(of_config(&error)),
         Err(error) => {
             Err(untold(&format!("cannot tell whether the lock {key} is released"), &error))
         }

@@ -13,21 +13,18 @@ pub(crate) use self::{
 };
 use crate::{
     args::Target,
-    exit,
-    failure::{Failure, chain},
+    failure::{Failure, of_config},
 };
 
 /// The lock that is meant. Nothing is sent yet.
 fn lock(target: &Target) -> Result<(tenure::Client, Lock), Failure> {
-    let client = tenure::Client::connect(&target.server)
-        .map_err(|error| Failure::new(exit::USAGE, chain(&error)))?;
+    let client = tenure::Client::connect(&target.server).map_err(|error| of_config(&error))?;
     let lock = client.lock(target.key.as_encoded_bytes());
     Ok((client, lock))
 }
 
 /// The same for calls that nothing interrupts.
 fn blocking_lock(target: &Target) -> Result<blocking::Lock, Failure> {
-    let client = blocking::Client::connect(&target.server)
-        .map_err(|error| Failure::new(exit::USAGE, chain(&error)))?;
+    let client = blocking::Client::connect(&target.server).map_err(|error| of_config(&error))?;
     Ok(client.lock(target.key.as_encoded_bytes()))
 }

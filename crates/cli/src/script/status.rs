@@ -12,7 +12,7 @@ use crate::{
     acquire::{described, held_for, seconds, waiting_for},
     args::Status,
     exit,
-    failure::{Failure, chain, one_line, untold},
+    failure::{Failure, chain, of_config, one_line, untold},
     json::Object,
     output::show,
 };
@@ -25,7 +25,7 @@ use crate::{
 pub(crate) fn status(wanted: &Status) -> Result<u8, Failure> {
     let key = &wanted.target.shown;
     let failed = |error| match error {
-        InspectError::Config(error) => Failure::new(exit::USAGE, chain(&error)),
+        InspectError::Config(error) => of_config(&error),
         error => untold(&format!("cannot tell whether the lock {key} is held"), &error),
     };
     let mut lock = blocking_lock(&wanted.target)?;

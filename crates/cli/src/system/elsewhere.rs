@@ -38,6 +38,16 @@ impl Alarm {
     }
 }
 
+/// The C library keeps no signals for itself.
+#[expect(clippy::reversed_empty_ranges, reason = "there are none")]
+pub(crate) const RESERVED: std::ops::RangeInclusive<i32> = 1..=0;
+
+pub(crate) fn is_reserved_ignored(_: i32) -> bool {
+    false
+}
+
+pub(crate) fn ignore_reserved(_: i32) {}
+
 /// There is no way to be the parent of orphans.
 pub(crate) fn adopt_orphans() {}
 

@@ -9,10 +9,12 @@ use std::{
     sync::atomic::{AtomicU8, AtomicU64, Ordering},
 };
 
-/// Signals that were ignored, signal N at bit N.
+use super::platform;
+
+/// Signals that were ignored, signal N at bit N - 1.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
 
-/// Signals that were blocked, signal N at bit N - 1: there may be 64.
+/// Signals that were blocked, signal N at bit N - 1.
 static BLOCKED: AtomicU64 = AtomicU64::new(0);
 
 /// Standard descriptors that were closed, descriptor N at bit N.
@@ -37,12 +39,15 @@ pub(super) fn restore() -> io::Result<()> {
         // SAFETY: neither action runs any code.
         unsafe { libc::signal(signal, action) };
     }
+    for signal in platform::RESERVED.filter(|signal| is_ignored(*signal)) {
+        platform::ignore_reserved(signal);
+    }
     let blocked = BLOCKED.load(Ordering::Relaxed);
     // SAFETY: `sigemptyset` makes a valid set of the zeroed one, and the numbers are signals'.
     let changed = unsafe {
         let mut mask: libc::sigset_t = mem::zeroed();
         libc::sigemptyset(&raw mut mask);
-        for signal in (1..=64).filter(|signal| blocked >> (signal - 1) & 1 == 1) {
+        for signal in (1..=64).filter(|signal| blocked & bit(*signal) != 0) {
             libc::sigaddset(&raw mut mask, signal);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, ptr::null_mut())
@@ -69,6 +74,9 @@ static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
     let mut ignored = 0;
+    for signal in platform::RESERVED.filter(|signal| platform::is_reserved_ignored(*signal)) {
+        ignored |= bit(signal);
+    }
     for signal in 1..32 {
         // SAFETY: zeroed is a valid `sigaction`, the call only fills it in, and a number that is
         // no signal's is answered by an error, which leaves it at SIG_DFL.
@@ -91,7 +99,7 @@ extern "C" fn look() {
     };
     // SAFETY: the set is valid, and a number that is no signal's is answered by -1.
     let is_blocked = |signal: &i32| unsafe { libc::sigismember(&raw const mask, *signal) == 1 };
-    let blocked = (1..=64).filter(is_blocked).fold(0, |bits, signal| bits | 1 << (signal - 1));
+    let blocked = (1..=64).filter(is_blocked).fold(0, |bits, signal| bits | bit(signal));
     BLOCKED.store(blocked, Ordering::Relaxed);
     // SAFETY: asks for the flags of a descriptor, and fails when there is none.
     let is_closed = |descriptor: &i32| unsafe { libc::fcntl(*descriptor, libc::F_GETFD) == -1 };
@@ -101,7 +109,7 @@ extern "C" fn look() {
 
 /// The bit of a signal, or of none.
 fn bit(signal: i32) -> u64 {
-    u32::try_from(signal).ok().and_then(|signal| 1_u64.checked_shl(signal)).unwrap_or(0)
+    u32::try_from(signal - 1).ok().and_then(|signal| 1_u64.checked_shl(signal)).unwrap_or(0)
 }
 
 fn closed_bit(descriptor: i32) -> u8 {

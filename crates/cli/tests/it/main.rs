@@ -6,10 +6,15 @@
     reason = "a test reports trouble by failing"
 )]
 
+mod as_found;
+mod below;
 mod codes;
 mod command;
 mod durations;
+mod first;
+mod leavers;
 mod lost;
+mod muted;
 mod nested;
 mod outage;
 mod outputs;
@@ -18,7 +23,9 @@ mod quorum;
 mod readme;
 mod renewed;
 mod report;
+mod scarce;
 mod script;
+mod setups;
 mod several;
 mod signals;
 mod store;

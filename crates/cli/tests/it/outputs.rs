@@ -3,9 +3,12 @@
 use std::{io::Read as _, process::Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use tenure_testkit::{Server, ServerKind, TempDir, eventually};
+use tenure_testkit::eventually;
 
-use crate::tool::{PATIENCE, TENURE, Tenure, in_a_session, is_free, key, shared};
+use crate::{
+    setups::{Setups, full_pipe},
+    tool::{PATIENCE, TENURE, Tenure, in_a_session, is_free, key, shared},
+};
 
 /// What a shell prints that runs this line, in which `$T` is the tool and `$S` names the servers.
 fn shell(line: &str, servers: &str) -> (String, String) {
@@ -16,21 +19,10 @@ fn shell(line: &str, servers: &str) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// One server, three, and a store; and what keeps them there.
-fn every_kind() -> (Vec<Server>, TempDir, [String; 3]) {
-    let servers: Vec<_> =
-        ServerKind::ALL.map(|kind| Server::builder(kind).tcp().start()).into_iter().collect();
-    let three: Vec<_> = servers.iter().map(|one| format!("{}?durable=yes", one.url())).collect();
-    let dir = TempDir::new();
-    let store = format!("file://{}", dir.path().join("locks.db").display());
-    let urls = [shared().url(), three.join(","), store];
-    (servers, dir, urls)
-}
-
 #[test]
 fn a_token_that_cannot_be_printed_leaves_no_lock() {
-    let (_servers, _dir, all) = every_kind();
-    for servers in &all {
+    let setups = Setups::start();
+    for servers in &setups.urls {
         for redirection in [">&-", ">/dev/full", ">large"] {
             let key = key();
             // A file that may not grow: SIGXFSZ, which ends a program that does not expect it.
@@ -64,17 +56,6 @@ fn a_token_whose_reader_has_gone_leaves_no_lock() {
     let key = key();
     assert_eq!(without_a_reader(&["acquire", "--ttl", "60", &key]), Some(74));
     assert!(is_free(shared(), &key));
-}
-
-/// A pipe that nobody reads, and that is full.
-fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
-    use rustix::{fs::OFlags, io::Errno};
-    let (reader, writer) = std::io::pipe().unwrap();
-    let flags = rustix::fs::fcntl_getfl(&writer).unwrap();
-    rustix::fs::fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
-    while rustix::io::write(&writer, &[b'x'; 4096]) != Err(Errno::AGAIN) {}
-    rustix::fs::fcntl_setfl(&writer, flags).unwrap();
-    (reader, writer)
 }
 
 #[test]

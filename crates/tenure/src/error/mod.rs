@@ -8,6 +8,7 @@ mod node;
 mod nodes;
 
 pub use config::ConfigError;
+pub(crate) use node::is_shortage;
 pub use node::{NodeError, NodeErrorKind};
 pub use nodes::NodeErrors;
 

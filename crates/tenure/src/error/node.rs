@@ -1,6 +1,8 @@
 //! One node's error.
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{error::Error, fmt, fs::File, io, sync::Arc};
+
+use rustix::io::Errno;
 
 /// What one node said, or why it said nothing.
 ///
@@ -22,6 +24,8 @@ pub enum NodeErrorKind {
     Unreachable,
     /// It has as many clients as it accepts: max number of clients reached.
     TooManyClients,
+    /// This process has no descriptor, thread or memory left to reach it.
+    NoResources,
     /// It did not answer in time.
     TimedOut,
     /// The connection ended before the answer.
@@ -68,6 +72,16 @@ pub enum NodeErrorKind {
     Protocol,
     /// Any other error reply.
     Refused,
+}
+
+/// Whether the system has nothing left for this process: descriptors, or memory for them.
+pub(crate) fn is_shortage(error: &io::Error) -> bool {
+    let is_one = |error: &io::Error| {
+        let error = Errno::from_io_error(error);
+        matches!(error, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS))
+    };
+    // Some errors, such as those of names that are looked up, do not say what is behind them.
+    is_one(error) || File::open("/dev/null").is_err_and(|error| is_one(&error))
 }
 
 impl NodeError {
@@ -128,6 +142,7 @@ impl NodeError {
         match self.kind {
             Kind::Unreachable
             | Kind::TooManyClients
+            | Kind::NoResources
             | Kind::TimedOut
             | Kind::Disconnected
             | Kind::ReadOnly
@@ -160,6 +175,9 @@ impl fmt::Display for NodeError {
         let what = match self.kind {
             Kind::Unreachable => "cannot be reached",
             Kind::TooManyClients => "has as many clients as it accepts",
+            Kind::NoResources => {
+                "cannot be reached: this process has no descriptor, thread or memory left"
+            }
             Kind::TimedOut => "did not answer in time",
             Kind::Disconnected => "closed the connection before it answered",
             Kind::PasswordMissing => "wants a password, and its address has none",

@@ -1,12 +1,12 @@
 //! The processes below the tool, as `/proc` shows them.
 
-use std::{collections::HashMap, fs, io};
+use std::{fs, io};
 
 use rustix::{
     io::Errno,
     process::{
-        Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal, set_child_subreaper,
-        set_parent_process_death_signal,
+        Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal,
+        set_child_subreaper, set_parent_process_death_signal,
     },
 };
 
@@ -14,7 +14,7 @@ use rustix::{
 /// from sight.
 pub(crate) fn adopt_orphans() {
     // Since Linux 3.4; without it those that put themselves into the background go unseen.
-    _ = set_child_subreaper(Some(rustix::process::getpid()));
+    _ = set_child_subreaper(Some(getpid()));
 }
 
 /// Makes the calling process die with the thread that started it.
@@ -31,7 +31,6 @@ pub(crate) struct Process {
     pub(crate) name: String,
     /// Its process group.
     pub(crate) group: i32,
-    parent: i32,
     /// Tells it from a later process with the same number.
     started: u64,
     is_dead: bool,
@@ -55,7 +54,6 @@ impl Process {
         Some(Self {
             pid,
             name: name.escape_debug().to_string(),
-            parent: number(1)?,
             group: number(2)?,
             started: fields.get(19)?.parse().ok()?,
             // A process whose first thread has ended looks dead, and works on in the others.
@@ -95,34 +93,42 @@ impl Process {
 /// All processes below the tool that have not ended, without these and those below them; none where
 /// `/proc` does not show them.
 pub(crate) fn descendants(without: &[Process]) -> Vec<Process> {
-    let own = rustix::process::getpid();
+    let own = getpid();
     // The /proc of another process namespace has other processes under our numbers.
     let of_self = fs::read_link("/proc/self").ok();
     let named = of_self.as_deref().and_then(|name| name.to_str()?.parse().ok());
     if named != Some(own.as_raw_nonzero().get()) {
         return Vec::new();
     }
-    let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        if let Some(process) = pid.and_then(Pid::from_raw).and_then(Process::find) {
-            children.entry(process.parent).or_default().push(process);
-        }
-    }
-    let mut found = Vec::new();
-    let mut next = vec![own.as_raw_nonzero().get()];
+    let mut found: Vec<Process> = Vec::new();
+    let mut next = vec![own];
     while let Some(parent) = next.pop() {
-        for child in children.remove(&parent).unwrap_or_default() {
+        for child in children(parent).into_iter().filter_map(Process::find) {
             if without.iter().any(|other| other.is(&child)) {
                 continue;
             }
-            next.push(child.pid.as_raw_nonzero().get());
-            if !child.is_dead {
+            next.push(child.pid);
+            // One whose parent ends meanwhile is met twice.
+            if !child.is_dead && !found.iter().any(|other| other.is(&child)) {
                 found.push(child);
             }
         }
     }
     found
+}
+
+/// The children of a process, its threads' together: the kernel lists them, so this takes as long
+/// as there are processes below the tool, and not as there are on the host. The list may miss one
+/// while another ends.
+fn children(parent: Pid) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero()));
+    let lists = threads.into_iter().flatten().flatten();
+    let lists = lists.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let pids = lists.map(|list| {
+        let pids = list.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
+        pids.collect::<Vec<_>>()
+    });
+    pids.flatten().collect()
 }
 
 #[cfg(test)]
@@ -139,7 +145,7 @@ mod tests {
     #[test]
     fn a_name_may_hold_anything() {
         let process = parsed("S", 1);
-        assert_eq!((process.name.as_str(), process.parent), ("a) b (c\\n)", 1));
+        assert_eq!(process.name, "a) b (c\\n)");
         assert_eq!((process.group, process.started, process.is_dead), (4700, 815, false));
     }
 

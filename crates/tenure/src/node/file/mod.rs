@@ -44,6 +44,7 @@ pub(super) struct FileNode {
     channel: Channel,
     waiters: Rc<Waiters>,
     obstacle: Arc<Obstacle>,
+    has_thread: bool,
 }
 
 impl FileNode {
@@ -51,7 +52,7 @@ impl FileNode {
     pub(super) fn open(name: String, location: Location, timers: &Rc<Timers>) -> Self {
         let (requests, inbox) = std_mpsc::channel();
         let (wakes, woken) = mpsc::unbounded_channel();
-        let node = Self {
+        let mut node = Self {
             name: name.into(),
             timers: Rc::clone(timers),
             requests,
@@ -59,11 +60,13 @@ impl FileNode {
             channel: process::own_channel(),
             waiters: Rc::default(),
             obstacle: Arc::default(),
+            has_thread: false,
         };
         let store = Store::new(Arc::clone(&node.name), location, Arc::clone(&node.obstacle));
         let worker = Worker::new(store, inbox, Arc::clone(&node.pending), wakes);
-        // Without a thread every op is answered by a closed channel.
-        _ = std::thread::Builder::new().name("tenure-store".into()).spawn(|| worker.run());
+        let thread = std::thread::Builder::new().name("tenure-store".into());
+        // Without one every op is answered by a closed channel.
+        node.has_thread = thread.spawn(|| worker.run()).is_ok();
         task::spawn(Rc::clone(&node.waiters).deliver_all(woken));
         node
     }
@@ -78,13 +81,16 @@ impl FileNode {
             self.pending.fetch_sub(1, Ordering::AcqRel);
         }
         let late = NodeError::new(&self.name, NodeErrorKind::TimedOut);
-        let gone = NodeError::new(&self.name, NodeErrorKind::Disconnected);
+        let gone = match self.has_thread {
+            true => NodeError::new(&self.name, NodeErrorKind::Disconnected).maybe_applied(),
+            false => NodeError::new(&self.name, NodeErrorKind::NoResources),
+        };
         let limit = self.timers.sleep_until(deadline);
         let obstacle = Arc::clone(&self.obstacle);
         Box::pin(async move {
             tokio::select! {
                 biased;
-                result = answered => result.unwrap_or_else(|_| Err(gone.maybe_applied())),
+                result = answered => result.unwrap_or(Err(gone)),
                 () = limit => {
                     let late = match obstacle.get() {
                         Some(stopped) => late.with_source(stopped),

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     clock,
-    error::{NodeError, NodeErrorKind},
+    error::{NodeError, NodeErrorKind, is_shortage},
 };
 
 /// A table of rows in a file: the model itself, loaded and stored around each op.
@@ -128,14 +128,20 @@ pub(super) enum Turn {
 
 fn open(name: &Arc<str>, location: &Location) -> Result<Opened, NodeError> {
     let file = place::prepare(location).map_err(|error| {
-        let kind = match error {
+        let kind = match &error {
+            place::Unfit::Io(_, error) if is_shortage(error) => NodeErrorKind::NoResources,
             place::Unfit::Io(..) => NodeErrorKind::Unreachable,
             _ => NodeErrorKind::UnfitStore,
         };
         NodeError::new(name, kind).with_source(error)
     })?;
-    let boot = boot_id()
-        .map_err(|error| NodeError::new(name, NodeErrorKind::UnfitStore).with_source(error))?;
+    let boot = boot_id().map_err(|error| {
+        let kind = match is_shortage(&error) {
+            true => NodeErrorKind::NoResources,
+            false => NodeErrorKind::UnfitStore,
+        };
+        NodeError::new(name, kind).with_source(error)
+    })?;
     // Nothing is read from the file yet, so nobody can be in the way.
     let connection = Connection::open(&file).and_then(|connection| {
         connection.busy_timeout(BUSY)?;
@@ -167,6 +173,12 @@ fn sqlite_error(name: &Arc<str>, error: rusqlite::Error) -> NodeError {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => NodeErrorKind::Busy,
         Some(ErrorCode::DiskFull) => NodeErrorKind::DiskFull,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => NodeErrorKind::UnfitStore,
+        // SQLite does not say why.
+        Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure)
+            if is_shortage(&std::io::Error::other("unknown")) =>
+        {
+            NodeErrorKind::NoResources
+        }
         Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
             NodeErrorKind::Unreachable
         }

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     clock,
-    error::{NodeError, NodeErrorKind},
+    error::{NodeError, NodeErrorKind, is_shortage},
 };
 
 /// An open connection with its unanswered requests.
@@ -61,13 +61,18 @@ impl Connection {
     /// When the server cannot be reached within [`CONNECT_LIMIT`].
     pub(super) async fn open(shared: &Rc<Shared>, past: &Past) -> Result<Self, NodeError> {
         let limit = shared.timers.sleep_until(clock::now() + CONNECT_LIMIT);
-        let unreachable = shared.error(NodeErrorKind::Unreachable);
         let stream = tokio::select! {
             biased;
             stream = Stream::connect(&shared.address.place) => stream,
             () = limit => Err(io::ErrorKind::TimedOut.into()),
         };
-        let stream = stream.map_err(|error| unreachable.with_source(error))?;
+        let stream = stream.map_err(|error| {
+            let kind = match is_shortage(&error) {
+                true => NodeErrorKind::NoResources,
+                false => NodeErrorKind::Unreachable,
+            };
+            shared.error(kind).with_source(error)
+        })?;
         shared.hearing.set(Hearing::Hoped);
         shared.to_track.replace(shared.watches.keys().into_iter().collect());
         shared.to_listen.replace(shared.waiters.hearers.channels());
