@@ -77,7 +77,7 @@ pub(crate) fn acquire(
 async fn tell_waiting(lock: &Lock, manner: Manner<'_>) {
     let Manner { key, nested, verbose, .. } = manner;
     if verbose || nested {
-        let holder = holder(lock).await;
+        let holder = held(lock).await.as_ref().and_then(described);
         let holder =
             holder.map_or_else(String::new, |holder| format!(", which is held by {holder}"));
         let own =
@@ -99,20 +99,24 @@ fn not_acquired(
     match error {
         AcquireError::Config(error) => failure::of_config(error),
         AcquireError::TimedOut { holder: last, waited } => {
-            let holder = events.block_on(holder(lock)).unwrap_or_else(|| last.to_string());
+            let now = events.block_on(held(lock));
+            let holder = now.as_ref().and_then(described).unwrap_or_else(|| last.to_string());
             let waited = match waited.as_millis() {
                 0..100 => String::new(),
                 _ => format!(" after a wait of {}", seconds(*waited)),
             };
-            Failure::new(busy, format!("the lock {key} is held by {holder}{waited}"))
+            let what = format!("the lock {key} is held by {holder}{waited}");
+            let holder =
+                now.and_then(|now| now.held).map_or_else(|| last.clone(), |held| held.holder);
+            Failure { holder: Some(holder), ..Failure::new(busy, what) }
         }
         error => failure::untold(&format!("cannot tell whether the lock {key} is free"), error),
     }
 }
 
 /// Who holds the lock now, and for how long already, if anybody does and a server can tell.
-async fn holder(lock: &Lock) -> Option<String> {
-    described(&lock.inspect().await.ok()?)
+async fn held(lock: &Lock) -> Option<Inspection> {
+    lock.inspect().await.ok()
 }
 
 /// Why one of several servers would not vote on the lock now, if one would not. One that may not

@@ -2,7 +2,7 @@
 
 use std::{error::Error, io, process::ExitCode};
 
-use tenure::{AcquireError, ConfigError, NodeError, NodeErrorKind, NodeErrors};
+use tenure::{AcquireError, ConfigError, Holder, NodeError, NodeErrorKind, NodeErrors, Shown};
 
 use crate::{exit, messages::say};
 
@@ -13,17 +13,19 @@ pub(crate) struct Failure {
     pub(crate) code: u8,
     /// What is said; `None` when the code says it all.
     pub(crate) message: Option<String>,
+    /// Who holds the lock, when that is why.
+    pub(crate) holder: Option<Holder>,
 }
 
 impl Failure {
     /// A failure that is said.
     pub(crate) fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: Some(message.into()) }
+        Self { code, message: Some(message.into()), holder: None }
     }
 
     /// A failure that whoever caused it knows of.
     pub(crate) fn silent(code: u8) -> Self {
-        Self { code, message: None }
+        Self { code, message: None, holder: None }
     }
 
     /// Adds what to try.
@@ -148,26 +150,18 @@ fn remedy(kind: NodeErrorKind) -> Option<&'static str> {
     })
 }
 
-/// A key as it is shown: in quotes, with the bytes that are no text escaped.
-pub(crate) fn quoted(key: &[u8]) -> String {
-    match std::str::from_utf8(key) {
-        Ok(text) => format!("{text:?}"),
-        Err(_) => format!("\"{}\"", key.escape_ascii()),
-    }
+/// A key, or another argument, as it is shown.
+pub(crate) fn quoted(text: &[u8]) -> String {
+    Shown::quoted(text).to_string()
 }
 
 /// Others' words may hold line ends, or what makes a terminal do something.
 pub(crate) fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for letter in text.trim_end().chars() {
-        if letter.is_control() {
-            line.extend(letter.escape_default());
-        } else {
-            line.push(letter);
-        }
-    }
-    line
+    Shown::new(text.trim_end()).at_most(LONGEST_LINE).to_string()
 }
+
+/// The words of a dozen servers, each of which has its bound.
+const LONGEST_LINE: usize = 8_000;
 
 #[cfg(test)]
 mod tests {

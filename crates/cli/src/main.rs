@@ -4,6 +4,7 @@
 mod acquire;
 mod args;
 mod child;
+mod client;
 mod duration;
 mod events;
 mod exit;

@@ -2,6 +2,8 @@
 
 use std::{fmt, fmt::Write as _, sync::Arc};
 
+use crate::Shown;
+
 /// The label that a holder shows to others: `host/pid` unless the user names one.
 ///
 /// Kept as it travels: printable ASCII as it is; `%`, spaces and all else percent-encoded.
@@ -43,8 +45,9 @@ impl HolderLabel {
         Self(encoded.into())
     }
 
-    /// The label as the holder wrote it, as far as it can be told.
-    fn decoded(&self) -> String {
+    /// The label as the holder wrote it; as it travels when that is not UTF-8. May hold anything.
+    #[must_use]
+    pub fn decoded(&self) -> String {
         let mut bytes = Vec::with_capacity(self.0.len());
         let mut rest = self.0.as_bytes();
         while let [first, tail @ ..] = rest {
@@ -64,13 +67,10 @@ impl HolderLabel {
     }
 }
 
-/// Shows the label as it was written; control characters are escaped.
+/// Shows the label as it was written, as [`Shown`] does.
 impl fmt::Display for HolderLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in self.decoded().chars() {
-            if c.is_control() { write!(f, "{}", c.escape_default())? } else { f.write_char(c)? }
-        }
-        Ok(())
+        Shown::new(&self.decoded()).fmt(f)
     }
 }
 
@@ -139,17 +139,20 @@ impl fmt::Display for Holder {
             Self::Tenure(label) if label.encoded().is_empty() => f.write_str("(no label)"),
             Self::Tenure(label) => label.fmt(f),
             Self::Foreign(value) => {
-                let shown = value.get(..SHOWN_BYTES).unwrap_or(value);
-                let more = if shown.len() < value.len() { "\u{2026}" } else { "" };
-                write!(f, "another library's value \"{}{more}\"", shown.escape_ascii())
+                write!(f, "another library's value {}", Shown::quoted(value).at_most(MOST_OF_VALUE))
             }
-            Self::ForeignType(name) => write!(f, "a value of type {name}"),
+            Self::ForeignType(name) => {
+                write!(f, "a value of type {}", Shown::new(name.as_bytes()).at_most(MOST_OF_TYPE))
+            }
         }
     }
 }
 
 /// Enough of a foreign value to recognise it by; the longest known token has 60 bytes.
-const SHOWN_BYTES: usize = 80;
+const MOST_OF_VALUE: usize = 80;
+
+/// Longer than the name of any type: modules name theirs with nine letters.
+const MOST_OF_TYPE: usize = 40;
 
 #[cfg(test)]
 mod tests {
@@ -177,5 +180,20 @@ mod tests {
             assert!(Holder::from_value(value).is_foreign(), "{value:?}");
         }
         assert!(Holder::from_value(&[b'x'; 200]).to_string().len() < 120);
+    }
+
+    #[test]
+    fn what_others_wrote_at_the_key_cannot_change_a_terminal_or_forge_a_line() {
+        let odd = "a\u{1b}[2J\u{202e}\r\nfree\u{200b}";
+        let label = HolderLabel::new(odd).unwrap();
+        let token = format!("{}@{}", "0".repeat(32), label.encoded());
+        for holder in [
+            Holder::from_value(token.as_bytes()),
+            Holder::from_value(odd.as_bytes()),
+            Holder::ForeignType(odd.into()),
+        ] {
+            let shown = format!("{holder} {holder:?}");
+            assert!(shown.chars().all(Shown::is_plain), "{shown:?}");
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use crate::Shown;
+
 /// The endings that derived names have; a lock key that ends in one is refused.
 ///
 /// Without this rule the lock `a:tenure:fence` would stand on the fence key of the lock `a`.
@@ -36,7 +38,7 @@ impl LockKey {
             return Err(KeyError::TooLong { bytes: key.len() });
         }
         if let Some(suffix) = RESERVED_SUFFIXES.iter().find(|s| key.ends_with(s.as_bytes())) {
-            return Err(KeyError::Reserved { key: key.escape_ascii().to_string(), suffix });
+            return Err(KeyError::Reserved { key: Shown::quoted(key).to_string(), suffix });
         }
         Ok(Self(key.into()))
     }
@@ -88,13 +90,10 @@ impl LockKey {
     }
 }
 
-/// Printable: other bytes than printable ASCII are escaped.
+/// Shows the key as [`Shown`] does; [`LockKey::as_bytes`] is the key itself.
 impl fmt::Display for LockKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match std::str::from_utf8(&self.0) {
-            Ok(text) if !text.chars().any(char::is_control) => f.write_str(text),
-            _ => write!(f, "{}", self.0.escape_ascii()),
-        }
+        Shown::new(&self.0).fmt(f)
     }
 }
 
@@ -118,9 +117,9 @@ pub enum KeyError {
         bytes: usize,
     },
     /// The key ends like a key that tenure derives.
-    #[error("the lock key \"{key}\" ends in \"{suffix}\", which tenure keeps for itself")]
+    #[error("the lock key {key} ends in \"{suffix}\", which tenure keeps for itself")]
     Reserved {
-        /// The key that was given, escaped.
+        /// The key that was given, as [`Shown::quoted`] shows it.
         key: String,
         /// The ending it may not have.
         suffix: &'static str,

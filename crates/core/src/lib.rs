@@ -8,7 +8,7 @@
 //! Floors, each knowing only those before it:
 //!
 //! 1. the words: [`Timestamp`], [`LockKey`], [`Token`], [`FencingToken`], [`Ttl`], [`Quorum`],
-//!    [`Backoff`];
+//!    [`Backoff`], and [`Shown`], which says what of others' text may be shown;
 //! 2. [`Op`] and [`Reply`]: everything a node can be asked, and everything it can say;
 //! 3. [`Row`] and [`Table`] (what each [`Op`] means), [`script`] (the same for a server, in Lua),
 //!    [`Attempt`] and [`Lease`];
@@ -25,6 +25,7 @@ mod queue;
 mod quorum;
 mod row;
 pub mod script;
+mod shown;
 mod spread;
 mod table;
 mod timestamp;
@@ -48,6 +49,7 @@ pub use op::{
 pub use queue::{Channel, Entry, Place, Ticket, Wake};
 pub use quorum::{NodeId, Quorum};
 pub use row::{NodeTime, Row, Stored, Value};
+pub use shown::Shown;
 pub use table::Table;
 pub use timestamp::Timestamp;
 pub use token::{Token, TokenError};

@@ -1,11 +1,14 @@
 //! A client: one engine, and the locks that go through it.
 
+use std::sync::Arc;
+
 use tenure_core::HolderLabel;
 
 use crate::{
-    address,
+    address::{self, Address},
     engine::{Command, Engine},
     error::{CloseError, ConfigError},
+    event,
     lock::Lock,
 };
 
@@ -22,6 +25,7 @@ use crate::{
 pub struct Client {
     engine: Engine,
     label: HolderLabel,
+    warnings: Arc<[String]>,
 }
 
 impl Client {
@@ -35,9 +39,10 @@ impl Client {
     /// * with the feature `file`: `local:`, this user's own store on this host, or `file:///path`
     /// * `memory://`, a private table in this process, or `memory://NAME`, shared in this process
     ///
-    /// With `?password_file=/path` the password is the first line of a file. `?durable=yes` says
-    /// that the server keeps its keys over a restart, which matters only among several. Parts may
-    /// be percent-encoded.
+    /// With `?password_file=/path` the password is the first line of a regular file of at most
+    /// 64 KiB, which is read once, here. `?durable=yes` says that the server keeps its keys over a
+    /// restart, which matters only among several. Parts may be percent-encoded, and `? # / @ : %`
+    /// in a user name or password should be: errors repeat no part of an address that may be one.
     ///
     /// Several addresses, with commas or white space between them, make a quorum: a lock is held
     /// by whoever has it on a majority of all of them, so it outlasts the loss of the others. The
@@ -51,7 +56,18 @@ impl Client {
     /// [`ConfigError::Address`] for what is no address, or is named twice;
     /// [`ConfigError::Engine`] when the engine's thread cannot be started.
     pub fn connect(address: &str) -> Result<Self, ConfigError> {
-        Ok(Self { engine: Engine::start(address::list(address)?)?, label: default_label() })
+        let addresses = address::list(address)?;
+        let warnings: Arc<[String]> =
+            addresses.iter().filter_map(Address::warning).map(ToOwned::to_owned).collect();
+        warnings.iter().for_each(|warning| event::unwise_address(warning));
+        Ok(Self { engine: Engine::start(addresses)?, label: default_label(), warnings })
+    }
+
+    /// What is unwise about the addresses, for people: that a password file can be read by every
+    /// user of the host. The same is logged as a warning. Asks nobody.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// A handle on the lock at this key, which is used exactly as given.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{FencingToken, Holder, LockKey, LossReason};
+use tenure_core::{FencingToken, Holder, LockKey, LossReason, Shown};
 
 use crate::error::NodeError;
 
@@ -26,9 +26,13 @@ macro_rules! measure {
     };
 }
 
+fn shown(class: &Class) -> Shown<'_> {
+    Shown::new(class.as_bytes())
+}
+
 /// The span of a call that acquires, on the caller's side.
 pub(crate) fn acquisition(key: &LockKey, class: &Class) -> tracing::Span {
-    tracing::debug_span!("acquire", %key, %class)
+    tracing::debug_span!("acquire", %key, class = %shown(class))
 }
 
 /// The span of the work that is run under a lock.
@@ -37,13 +41,13 @@ pub(crate) fn work(key: &LockKey, number: FencingToken) -> tracing::Span {
 }
 
 pub(crate) fn acquired(key: &LockKey, class: &Class, waited: Duration) {
-    tracing::debug!(%key, %class, ?waited, "acquired");
+    tracing::debug!(%key, class = %shown(class), ?waited, "acquired");
     count!("tenure_acquired_total", class);
     measure!("tenure_wait_seconds", class, waited);
 }
 
 pub(crate) fn contended(key: &LockKey, class: &Class, holder: &Holder) {
-    tracing::debug!(%key, %class, %holder, "held by another");
+    tracing::debug!(%key, class = %shown(class), %holder, "held by another");
     count!("tenure_contended_total", class);
 }
 
@@ -51,36 +55,42 @@ pub(crate) fn untold(key: &LockKey, class: &Class, error: &NodeError) {
     let what = "a server could not tell whether the lock is free";
     if error.is_doubt() {
         // News of the node have told it, once.
-        tracing::debug!(%key, %class, %error, "{what}");
+        tracing::debug!(%key, class = %shown(class), %error, "{what}");
     } else {
-        tracing::warn!(%key, %class, %error, "{what}");
+        tracing::warn!(%key, class = %shown(class), %error, "{what}");
     }
     count!("tenure_untold_total", class);
 }
 
 pub(crate) fn renewal_failed(key: &LockKey, class: &Class, error: &NodeError) {
-    tracing::warn!(%key, %class, %error, "a renewal was not answered");
+    tracing::warn!(%key, class = %shown(class), %error, "a renewal was not answered");
     count!("tenure_renewal_failed_total", class);
 }
 
 pub(crate) fn lost(key: &LockKey, class: &Class, reason: &LossReason) {
-    tracing::error!(%key, %class, %reason, "lost");
+    tracing::error!(%key, class = %shown(class), %reason, "lost");
     count!("tenure_lost_total", class);
 }
 
 pub(crate) fn held_again(key: &LockKey, class: &Class) {
-    tracing::warn!(%key, %class, "held again: it had run out here, and not on the servers");
+    let what = "held again: it had run out here, and not on the servers";
+    tracing::warn!(%key, class = %shown(class), "{what}");
     count!("tenure_held_again_total", class);
 }
 
 pub(crate) fn released(key: &LockKey, class: &Class, held: Duration) {
-    tracing::debug!(%key, %class, ?held, "released");
+    tracing::debug!(%key, class = %shown(class), ?held, "released");
     count!("tenure_released_total", class);
     measure!("tenure_hold_seconds", class, held);
 }
 
 pub(crate) fn release_unconfirmed(key: &LockKey, error: &NodeError) {
     tracing::warn!(%key, %error, "a release was not answered; it is repeated");
+}
+
+/// Something that a user should change about an address, and need not.
+pub(crate) fn unwise_address(warning: &str) {
+    tracing::warn!(warning, "an address is unwise");
 }
 
 /// What is told of one of several nodes, once each time that it comes to be so.
@@ -135,5 +145,86 @@ pub(crate) fn node_lost(error: &NodeError, is_news: bool) {
         tracing::warn!(node, %error, cause, "the connection to the server is over");
     } else {
         tracing::debug!(node, %error, cause, "still no connection to the server");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fmt::{self, Write as _},
+        sync::{Arc, Mutex},
+    };
+
+    use tracing::{
+        Event, Metadata, Subscriber,
+        field::{Field, Visit},
+        span::{Attributes, Id, Record},
+    };
+
+    use super::*;
+    use crate::error::NodeErrorKind;
+
+    /// Writes every field down as a log would.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<String>>);
+
+    impl Visit for Log {
+        fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+            write!(self.0.lock().unwrap(), "{field}={value:?} ").unwrap();
+        }
+
+        fn record_str(&mut self, field: &Field, value: &str) {
+            write!(self.0.lock().unwrap(), "{field}={value} ").unwrap();
+        }
+    }
+
+    impl Subscriber for Log {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, span: &Attributes<'_>) -> Id {
+            span.record(&mut self.clone());
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            event.record(&mut self.clone());
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[test]
+    fn no_field_can_forge_a_line_of_a_log() {
+        let odd = "x\r\n2026 INFO forged\u{1b}[2J\u{202e}\u{200b}";
+        let (key, class): (_, Class) = (LockKey::new(odd).unwrap(), odd.into());
+        let holder = Holder::ForeignType(odd.into());
+        let reason = LossReason::Taken { holder: holder.clone() };
+        let error = NodeError::new(&"a".into(), NodeErrorKind::Refused).with_source(odd);
+        let log = Log::default();
+        tracing::subscriber::with_default(log.clone(), || {
+            drop(acquisition(&key, &class));
+            drop(work(&key, FencingToken::new(1).unwrap()));
+            acquired(&key, &class, Duration::ZERO);
+            contended(&key, &class, &holder);
+            untold(&key, &class, &error);
+            renewal_failed(&key, &class, &error);
+            lost(&key, &class, &reason);
+            held_again(&key, &class);
+            released(&key, &class, Duration::ZERO);
+            release_unconfirmed(&key, &error);
+            node_lost(&error, true);
+            node_lost(&error, false);
+        });
+        let log = log.0.lock().unwrap().clone();
+        assert!(log.matches("forged").count() >= 12, "{log:?}");
+        assert!(log.chars().all(Shown::is_plain), "{log:?}");
     }
 }

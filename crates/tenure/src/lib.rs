@@ -49,5 +49,5 @@ pub use lock::{Lock, Renewal};
 pub use report::NodeReport;
 pub use tenure_core::{
     FencingToken, Held, Holder, HolderLabel, Inspection, KeyError, LabelError, LockKey, LossReason,
-    Ticket, Token, TokenError, TtlError, TtlLeft, Wait, Waiter,
+    Shown, Ticket, Token, TokenError, TtlError, TtlLeft, Wait, Waiter,
 };

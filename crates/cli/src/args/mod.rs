@@ -6,15 +6,21 @@ mod options;
 mod run;
 mod script;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
-use clap::{Command, error::ErrorKind};
+use clap::{
+    Command,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 pub(crate) use self::{
     run::Run,
     script::{Acquire, Extend, Release, Status, TOKEN, Target},
 };
-use crate::{exit, failure::Failure};
+use crate::{
+    exit,
+    failure::{Failure, quoted},
+};
 
 /// What the command line comes to.
 #[derive(Debug)]
@@ -39,10 +45,10 @@ pub(crate) enum Parsed {
 ///
 /// What is wrong with them, found before anything is sent.
 pub(crate) fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Failure> {
-    let line: Vec<_> = line.into_iter().collect();
+    let line: Vec<OsString> = line.into_iter().collect();
     let matches = match tenure().try_get_matches_from(&line) {
         Ok(matches) => matches,
-        Err(error) => return unparsed(&error),
+        Err(error) => return unparsed(&error, &line),
     };
     match matches.subcommand() {
         Some(("run", matches)) => Run::read(matches, &line).map(Parsed::Run),
@@ -54,8 +60,8 @@ pub(crate) fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, 
     }
 }
 
-/// A help text, or the first paragraph of what is wrong, as one line.
-fn unparsed(error: &clap::Error) -> Result<Parsed, Failure> {
+/// A help text, or what is wrong, as one line, with what was probably meant.
+fn unparsed(error: &clap::Error, line: &[OsString]) -> Result<Parsed, Failure> {
     let text = error.render().to_string();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return Ok(Parsed::Text(text));
@@ -69,7 +75,53 @@ fn unparsed(error: &clap::Error) -> Result<Parsed, Failure> {
             lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
         }
     };
-    Err(Failure::new(exit::USAGE, words).hint("see `tenure --help` and `tenure run --help`"))
+    let failure = Failure::new(exit::USAGE, without_secrets(error, words));
+    let failure = match suggested(error).or_else(|| with_one_dash(line)) {
+        Some(meant) => failure.hint(&format!("is {meant} meant?")),
+        None => failure,
+    };
+    Err(failure.hint("see `tenure --help` and `tenure run --help`"))
+}
+
+/// What is wrong, without an argument that may be a secret: a token, or an address.
+fn without_secrets(error: &clap::Error, words: String) -> String {
+    error.context().fold(words, |words, (_, value)| match value {
+        ContextValue::String(given) if may_be_secret(given) => words.replace(given, "\u{2026}"),
+        _ => words,
+    })
+}
+
+fn may_be_secret(given: &str) -> bool {
+    given.contains('@') || given.contains("://")
+}
+
+/// An argument that stands where it cannot, as it is shown.
+fn misplaced(word: &OsStr) -> String {
+    let shown = quoted(word.as_encoded_bytes());
+    if may_be_secret(&shown) { "\u{2026}".to_owned() } else { shown }
+}
+
+/// What the parser finds most like an argument that it does not know.
+fn suggested(error: &clap::Error) -> Option<String> {
+    let kinds = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand];
+    let meant = kinds.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(meant) => Some(meant.clone()),
+        ContextValue::Strings(meant) => meant.last().cloned(),
+        _ => None,
+    });
+    meant.map(|meant| format!("`{meant}`"))
+}
+
+/// A long option that was written with one dash.
+fn with_one_dash(line: &[OsString]) -> Option<String> {
+    let tenure = tenure();
+    let command = tenure.find_subcommand(line.get(1)?)?;
+    let longs: Vec<&str> = command.get_arguments().filter_map(|arg| arg.get_long()).collect();
+    line.iter().find_map(|word| {
+        let name = word.to_str()?.strip_prefix('-')?;
+        let name = name.split_once('=').map_or(name, |(name, _)| name);
+        longs.contains(&name).then(|| format!("`--{name}`"))
+    })
 }
 
 /// The whole command line, for the parser and for the manual.

@@ -1,6 +1,6 @@
 //! The options that several commands share.
 
-use std::{env, ffi::OsString, time::Duration};
+use std::{env, ffi::OsString, os::unix::ffi::OsStringExt as _, time::Duration};
 
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use tenure::{Token, Wait};
@@ -68,9 +68,35 @@ const BOTH_WAYS: &str = "give --server URL or set TENURE_SERVERS=URL, such as \
 pub(super) fn key() -> Arg {
     Arg::new("key")
         .value_name("KEY")
-        .required(true)
+        .required_unless_present("key-hex")
+        .conflicts_with("key-hex")
         .value_parser(value_parser!(OsString))
         .help("Names the lock: the server's key, exactly as given.")
+}
+
+/// The lock's key, in place of [`key`].
+pub(super) fn key_hex() -> Arg {
+    Arg::new("key-hex").long("key-hex").value_name("HEX").value_parser(bytes).help(
+        "Names the lock in place of KEY by the bytes of the key, two hex digits each: key_hex in \
+         JSON, for a key that is not text.",
+    )
+}
+
+fn bytes(text: &str) -> Result<Vec<u8>, String> {
+    let digit = |digit: &u8| char::from(*digit).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => Some(digit(high)? * 16 + digit(low)?),
+        _ => None,
+    };
+    let bytes = text.as_bytes().chunks(2).map(byte).collect::<Option<Vec<_>>>();
+    bytes.ok_or_else(|| {
+        "a key in hex has two digits from 0 to 9 and a to f for each byte".to_owned()
+    })
+}
+
+/// What [`key_hex`] comes to.
+pub(super) fn hex_key(matches: &ArgMatches) -> Option<OsString> {
+    matches.get_one::<Vec<u8>>("key-hex").cloned().map(OsString::from_vec)
 }
 
 /// How long to wait, and what to say when that was not enough.
@@ -169,7 +195,7 @@ pub(super) fn needed_ttl(matches: &ArgMatches) -> Duration {
 pub(super) fn token() -> Arg {
     Arg::new("token").long("token").value_name("T").help(
         "Proves that the lock is yours: what acquire has printed. Without it, TENURE_TOKEN is \
-         used.",
+         used, which other users cannot see in the list of processes.",
     )
 }
 
@@ -188,7 +214,7 @@ pub(super) fn given_token(matches: &ArgMatches) -> Result<Option<Token>, Failure
 
 /// That a key was given which the tool can show.
 pub(super) fn given_key(matches: &ArgMatches) -> (OsString, String) {
-    let key = matches.get_one::<OsString>("key").cloned().unwrap_or_default();
+    let key = hex_key(matches).or_else(|| matches.get_one("key").cloned()).unwrap_or_default();
     let shown = quoted(key.as_encoded_bytes());
     (key, shown)
 }

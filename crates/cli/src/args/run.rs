@@ -11,7 +11,7 @@ use tenure::Wait;
 use super::options;
 use crate::{
     duration, exit,
-    failure::{Failure, quoted},
+    failure::Failure,
     run::{RESERVE, Target},
 };
 
@@ -54,12 +54,16 @@ impl Run {
         let before = line.len().checked_sub(words.len() + 1).and_then(|at| line.get(at));
         let mut words = words.cloned().peekable();
         let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
-        if before.is_some_and(|word| word == "--") && !words.peek().is_some_and(is_option) {
+        let in_hex = options::hex_key(matches);
+        if in_hex.is_none()
+            && before.is_some_and(|word| word == "--")
+            && !words.peek().is_some_and(is_option)
+        {
             return Err(Failure::new(exit::USAGE, "there is no KEY before `--`").hint(EXAMPLE));
         }
-        let key = words.next();
+        let key = in_hex.or_else(|| words.next());
         if let Some(word) = words.next_if(|word| is_option(word) && word != "--") {
-            let word = quoted(word.as_encoded_bytes());
+            let word = super::misplaced(&word);
             let what = format!("the option {word} stands behind the KEY");
             return Err(Failure::new(exit::USAGE, what)
                 .hint("options go before KEY; put `--` before a CMD that begins with a dash"));
@@ -68,6 +72,7 @@ impl Run {
         let (Some(key), Some(program)) = (key, words.next()) else {
             return Err(Failure::new(exit::USAGE, "a KEY and a CMD are needed").hint(EXAMPLE));
         };
+        check(&key, &program)?;
         let ttl = matches.get_one("ttl").copied().unwrap_or(DEFAULT_TTL);
         let (wait, busy) = options::wait(matches);
         Ok(Self {
@@ -89,6 +94,26 @@ impl Run {
         })
     }
 }
+
+/// Refuses what cannot be meant, or not be done.
+fn check(key: &OsStr, program: &OsStr) -> Result<(), Failure> {
+    let what = if DASHES.iter().any(|dash| program == *dash) {
+        format!("the command is {}", super::misplaced(program))
+    } else if key.to_str().is_some_and(|key| key.starts_with(['\u{2013}', '\u{2014}'])) {
+        format!("the key {} begins with a long dash", super::misplaced(key))
+    } else if key.as_encoded_bytes().contains(&0) {
+        let what = "the key has a NUL byte, which TENURE_KEY cannot hold";
+        return Err(Failure::new(exit::USAGE, what));
+    } else {
+        return Ok(());
+    };
+    Err(Failure::new(exit::USAGE, what)
+        .hint("options begin with -- and CMD may follow a --")
+        .hint(EXAMPLE))
+}
+
+/// What becomes of `--` in an editor, and on the way to the shift key.
+const DASHES: [&str; 6] = ["-", "---", "\u{2013}", "\u{2014}", "\u{2212}", "\u{2212}\u{2212}"];
 
 /// A whole command line.
 const EXAMPLE: &str = "such as: tenure run --local nightly -- ./report.sh";
@@ -145,10 +170,13 @@ pub(super) fn command() -> Command {
             .value_parser(value_parser!(OsString))
             .help(
                 "Writes what became of it to this file, or to this descriptor if it is a number, \
-                 as one line of JSON: outcome, exit_code, waited_ms, held_ms, fence, child_status, \
-                 child_signal, lost, taken_by.",
+                 as one line of JSON: key (and key_hex when that is not text), outcome, reason \
+                 (the message, if there is one), exit_code, waited_ms, held_ms, fence, \
+                 child_status, child_signal, holder (who holds the lock in place of CMD), lost, \
+                 taken_by. What is in a file stays until then.",
             ))
         .arg(options::verbose())
+        .arg(options::key_hex())
         .arg(options::help())
         .arg(
             // One argument, so that from its first word on nothing is an option any more.

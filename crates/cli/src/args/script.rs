@@ -107,16 +107,18 @@ impl Status {
 }
 
 /// Where a token comes from.
-pub(crate) const TOKEN: &str = "give --token T or set TENURE_TOKEN to what acquire has printed";
+pub(crate) const TOKEN: &str = "set TENURE_TOKEN, or give --token, to what acquire has printed";
 
 pub(super) fn acquire() -> Command {
     described(
         "acquire",
         "Waits for the lock, for ever unless told otherwise, acquires it, and prints its token.",
         "The lock is not renewed: it ends with its TTL unless you extend or release it. A script\n\
-         does so with the token, which alone is printed:\n\n  \
-         token=$(tenure acquire --local --ttl 60 nightly) || exit\n  \
-         trap 'tenure release --local --token \"$token\" nightly' EXIT\n",
+         does so with the token, which alone is printed. In TENURE_TOKEN, and not in a command\n\
+         line, it is a secret:\n\n  \
+         TENURE_TOKEN=$(tenure acquire --local --ttl 60 nightly) || exit\n  \
+         export TENURE_TOKEN\n  \
+         trap 'tenure release --local nightly' EXIT\n",
     )
     .arg(options::ttl(
         "Has the lock end after this, unless it is extended or released before. It must be given; \
@@ -161,8 +163,9 @@ pub(super) fn status() -> Command {
     )
     .arg(options::longest_ttl())
     .arg(json(
-        "Prints one line of JSON instead: key, held, holder, foreign (the holder is another \
-         library's), ttl_ms (null for a key without TTL), held_ms, last_fence, \
+        "Prints one line of JSON instead: key (and key_hex when that is not text), held, \
+         holder, foreign (the holder is another library's), ttl_ms (null for a key without TTL), \
+         held_ms, last_fence, \
          waiting (how many), waiters (the first 100 in order, each with holder and waiting_ms); \
          with several servers also nodes (each with node, votes and reason), and held is null when \
          it cannot be told.",
@@ -180,5 +183,6 @@ fn described(name: &'static str, about: &'static str, notes: &'static str) -> Co
         .disable_help_flag(true)
         .arg(options::help())
         .args(options::servers())
+        .arg(options::key_hex())
         .arg(options::key())
 }

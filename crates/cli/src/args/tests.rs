@@ -103,3 +103,63 @@ fn the_command_has_a_quarter_of_the_ttl_to_end_unless_told_otherwise() {
         assert_eq!(parsed(words).unwrap().kill_after, Duration::from_millis(ms), "{words:?}");
     }
 }
+
+fn said(line: &[&str]) -> String {
+    let line = ["tenure"].iter().chain(line).map(OsString::from);
+    parse(line).expect_err("bad usage").message.unwrap_or_default()
+}
+
+#[test]
+fn what_is_misspelt_is_told_with_what_was_probably_meant() {
+    for (line, meant) in [
+        (&["run", "--no-wiat", "k", "c"][..], "is `--no-wait` meant?"),
+        (&["run", "--sever=redis://h", "k", "c"], "is `--server` meant?"),
+        (&["run", "-ttl", "5", "k", "c"], "is `--ttl` meant?"),
+        (&["status", "--jason", "k"], "is `--json` meant?"),
+        (&["status", "k", "--local", "--longest_ttl", "9"], "is `--longest-ttl` meant?"),
+        (&["rum", "k", "c"], "is `run` meant?"),
+        (&["statsu", "k"], "is `status` meant?"),
+        (&["run", "--local", "k", "\u{2014}", "c"], "CMD may follow a --"),
+        (&["run", "--local", "k", "-", "c"], "put `--` before a CMD"),
+        (&["run", "--local", "k", "--", "-", "c"], "CMD may follow a --"),
+        (&["run", "\u{2014}ttl", "5", "k", "c"], "options begin with --"),
+    ] {
+        let said = said(line);
+        assert!(said.contains(meant) && !said.contains('\n'), "{line:?}: {said}");
+    }
+}
+
+#[test]
+fn an_argument_that_may_be_a_secret_is_not_repeated() {
+    for line in [
+        &["status", "k", "redis://u:S3CRET@h"][..],
+        &["release", "k", "00112233445566778899aabbccddeeff@S3CRET"],
+        &["run", "--ttl", "redis://u:S3CRET@h", "k", "c"],
+        &["run", "-E", "u:S3CRET@h", "k", "c"],
+        &["redis://u:S3CRET@h", "k"],
+        &["status", "--redis://u:S3CRET@h", "k"],
+        &["status", "--sever=redis://u:S3CRET@h", "k"],
+        &["status", "-redis://u:S3CRET@h", "k"],
+        &["run", "k", "--token=00112233445566778899aabbccddeeff@S3CRET", "c"],
+        &["--server", "redis://u:S3CRET@h", "status", "k"],
+    ] {
+        let said = said(line);
+        assert!(!said.contains("S3CRET"), "{line:?}: {said}");
+    }
+}
+
+#[test]
+fn a_key_may_be_given_in_hex_in_place_of_the_first_word() {
+    for words in [&["--key-hex", "61fF", "c", "x"][..], &["--key-hex", "61fF", "--", "c", "x"]] {
+        let run = parsed(words).unwrap();
+        assert_eq!(run.key.as_encoded_bytes(), b"a\xff");
+        assert_eq!((run.program, run.args), ("c".into(), vec![OsString::from("x")]), "{words:?}");
+    }
+    for hex in ["6", "6g", "0x61", "+1", "6\u{e9}"] {
+        let said = said(&["status", "--local", "--key-hex", hex]);
+        assert!(said.contains("--key-hex") && said.contains("two digits"), "{hex}: {said}");
+    }
+    assert!(said(&["status", "--local", "--key-hex", "61", "k"]).contains("cannot be used with"));
+    assert!(said(&["status", "--local"]).contains("<KEY>"));
+    assert!(parsed(&["--key-hex", "6100", "c"]).unwrap_err().contains("NUL"));
+}

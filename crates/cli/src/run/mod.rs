@@ -7,7 +7,7 @@ mod watch;
 use std::{ffi::OsStr, time::Instant};
 
 use signal_hook::consts::{SIGCONT, SIGINT, SIGTSTP};
-use tenure::{Client, LockGuard, LossReason, ReleaseError};
+use tenure::{LockGuard, LossReason, ReleaseError};
 
 use self::{
     report::Record,
@@ -18,6 +18,7 @@ use crate::{
     acquire::{self, Manner, seconds},
     args::Run,
     child::{Child, End, Terminal},
+    client::connect,
     events::Events,
     exit,
     failure::{self, Failure},
@@ -35,6 +36,7 @@ pub(crate) fn run(wanted: &Run) -> Result<u8, Failure> {
     let mut record = Record::new(wanted.key.as_encoded_bytes());
     let mut result = recorded(wanted, &mut record);
     let code = result.as_ref().map_or_else(|failure| failure.code, |code| *code);
+    record.says(result.as_ref().err().and_then(|failure| failure.message.as_deref()));
     if let Some(report) = report
         && let Err(failure) = report.write(&record, code)
     {
@@ -56,7 +58,7 @@ fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
     let began = Instant::now();
     let mut events = Events::watch().map_err(failure::cannot_watch)?;
     let key = failure::quoted(wanted.key.as_encoded_bytes());
-    let client = Client::connect(&wanted.server).map_err(|error| failure::of_config(&error))?;
+    let client = connect(&wanted.server)?;
     let mut lock = client.lock(wanted.key.as_encoded_bytes()).ttl(wanted.ttl).wait(wanted.wait);
     if let Some(label) = &wanted.label {
         lock = lock.label(label);
@@ -169,7 +171,9 @@ fn release(
         // The command was done in time, so its code stands; the key ends with its TTL at worst.
         Err(error) => {
             let what = format!("the release of {key} is not confirmed, it ends with its TTL");
-            if let Some(message) = failure::untold(&what, &error).message {
+            let untold = failure::untold(&what, &error);
+            record.says(untold.message.as_deref());
+            if let Some(message) = untold.message {
                 say(&message);
             }
             Ok(false)

@@ -4,12 +4,14 @@ use std::{
     ffi::{OsStr, OsString},
     fs::File,
     io::{self, Write as _},
-    path::PathBuf,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
     sync::mpsc::RecvTimeoutError,
     time::{Duration, Instant},
 };
 
-use tenure::{LockGuard, LossReason};
+use rustix::fs::OFlags;
+use tenure::{Holder, LockGuard, LossReason};
 
 use super::watch::Ended;
 use crate::{
@@ -46,7 +48,7 @@ impl Target {
     /// A [`Failure`] that names it.
     pub(super) fn open(&self) -> Result<Report, Failure> {
         let (file, name) = match self {
-            Self::File(path) => (File::create(path), quoted(path.as_os_str().as_encoded_bytes())),
+            Self::File(path) => (writable(path), quoted(path.as_os_str().as_encoded_bytes())),
             Self::Descriptor(number) => (inherited(*number), number.to_string()),
         };
         let bad = |error: io::Error| {
@@ -54,13 +56,27 @@ impl Target {
             Failure::new(exit::of_system(&error, exit::USAGE), what)
                 .hint("--report takes a file, or an open descriptor")
         };
-        file.map(Report).map_err(bad)
+        let is_own = matches!(self, Self::File(_));
+        file.map(|file| Report { file, is_own }).map_err(bad)
     }
+}
+
+/// Opens a file for a report and leaves what is in it until there is one.
+fn writable(path: &Path) -> io::Result<File> {
+    // A pipe that nobody reads would keep the opening waiting.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false).custom_flags(flags.bits().cast_signed());
+    options.open(path)
 }
 
 /// A place for one line.
 #[derive(Debug)]
-pub(super) struct Report(File);
+pub(super) struct Report {
+    file: File,
+    /// The tool opened it by its name, so what was there before is replaced.
+    is_own: bool,
+}
 
 impl Report {
     /// Writes it, and gives up when nobody reads.
@@ -69,9 +85,8 @@ impl Report {
     ///
     /// A [`Failure`] for a report that cannot be written.
     pub(super) fn write(self, record: &Record, code: u8) -> Result<(), Failure> {
-        let Self(mut file) = self;
         let line = record.line(code);
-        let written = output::start(move || file.write_all(line.as_bytes()), None);
+        let written = output::start(move || self.replace(&line), None);
         let written = match written.recv_timeout(WRITING) {
             Ok(written) => written,
             Err(RecvTimeoutError::Timeout) => Err(io::ErrorKind::TimedOut.into()),
@@ -82,13 +97,23 @@ impl Report {
             Failure::new(code, format!("cannot write the report: {error}"))
         })
     }
+
+    fn replace(mut self, line: &str) -> io::Result<()> {
+        // What is no regular file has no length.
+        if self.is_own && self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.file.write_all(line.as_bytes())
+    }
 }
 
 /// What is known of a run so far.
 #[derive(Debug)]
 pub(super) struct Record {
-    key: String,
+    key: Vec<u8>,
     outcome: &'static str,
+    reason: Option<String>,
+    holder: Option<Holder>,
     waited: Duration,
     acquired_at: Option<Instant>,
     held: Option<Duration>,
@@ -102,8 +127,10 @@ pub(super) struct Record {
 impl Record {
     pub(super) fn new(key: &[u8]) -> Self {
         Self {
-            key: String::from_utf8_lossy(key).into_owned(),
+            key: key.to_owned(),
             outcome: "usage",
+            reason: None,
+            holder: None,
             waited: Duration::ZERO,
             acquired_at: None,
             held: None,
@@ -118,8 +145,14 @@ impl Record {
         self.waited = waited;
     }
 
+    /// Notes what is said about it.
+    pub(super) fn says(&mut self, message: Option<&str>) {
+        self.reason = message.map(ToOwned::to_owned).or_else(|| self.reason.take());
+    }
+
     /// Another held it, nobody could tell, or a signal came: in any case not acquired.
     pub(super) fn not_acquired(&mut self, failure: Failure, busy: u8) -> Failure {
+        self.holder.clone_from(&failure.holder);
         self.outcome = match (failure.code, &failure.message) {
             (_, None) => "interrupted",
             (exit::USAGE, _) if busy != exit::USAGE => "usage",
@@ -161,21 +194,23 @@ impl Record {
             Some(End::Signal(signal)) => (None, Some(u64::from(signal.unsigned_abs()))),
             None => (None, None),
         };
-        let holder = match &self.lost {
-            Some(LossReason::Taken { holder }) => Some(holder.to_string()),
+        let taken_by = match &self.lost {
+            Some(LossReason::Taken { holder }) => Some(holder),
             _ => None,
         };
         Object::new()
-            .text("key", Some(&self.key))
+            .key(&self.key)
             .text("outcome", Some(self.outcome))
+            .text("reason", self.reason.as_deref())
             .number("exit_code", Some(code))
             .number("waited_ms", Some(milliseconds(self.waited)))
             .number("held_ms", self.acquired_at.map(|_| milliseconds(self.held())))
             .number("fence", self.fence)
             .number("child_status", status)
             .number("child_signal", signal)
+            .holder("holder", self.holder.as_ref().or(taken_by))
             .text("lost", self.lost.as_ref().map(word))
-            .text("taken_by", holder.as_deref())
+            .holder("taken_by", taken_by)
             .line()
     }
 }

@@ -11,20 +11,17 @@ pub(crate) use self::{
     held::{extend, release},
     status::status,
 };
-use crate::{
-    args::Target,
-    failure::{Failure, of_config},
-};
+use crate::{args::Target, client::connect, failure::Failure};
 
 /// The lock that is meant. Nothing is sent yet.
 fn lock(target: &Target) -> Result<(tenure::Client, Lock), Failure> {
-    let client = tenure::Client::connect(&target.server).map_err(|error| of_config(&error))?;
+    let client = connect(&target.server)?;
     let lock = client.lock(target.key.as_encoded_bytes());
     Ok((client, lock))
 }
 
 /// The same for calls that nothing interrupts.
 fn blocking_lock(target: &Target) -> Result<blocking::Lock, Failure> {
-    let client = blocking::Client::connect(&target.server).map_err(|error| of_config(&error))?;
+    let client = blocking::Client::from(connect(&target.server)?);
     Ok(client.lock(target.key.as_encoded_bytes()))
 }

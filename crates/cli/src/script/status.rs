@@ -41,7 +41,7 @@ pub(crate) fn status(wanted: &Status) -> Result<u8, Failure> {
     let text = if told.is_none() && nodes.is_empty() {
         String::new()
     } else if wanted.json {
-        json(&wanted.target.key.to_string_lossy(), told, &nodes)
+        json(wanted.target.key.as_encoded_bytes(), told, &nodes)
     } else {
         told.map(words).unwrap_or_default() + &nodes.iter().map(line).collect::<String>()
     };
@@ -83,8 +83,8 @@ fn words(inspection: &Inspection) -> String {
     text
 }
 
-fn json(key: &str, inspection: Option<&Inspection>, nodes: &[NodeReport]) -> String {
-    let object = Object::new().text("key", Some(key));
+fn json(key: &[u8], inspection: Option<&Inspection>, nodes: &[NodeReport]) -> String {
+    let object = Object::new().key(key);
     let object = match inspection {
         Some(inspection) => of_lock(object, inspection),
         None => object.text("held", None),
@@ -104,14 +104,14 @@ fn json(key: &str, inspection: Option<&Inspection>, nodes: &[NodeReport]) -> Str
 
 fn of_lock(object: Object, inspection: &Inspection) -> Object {
     let Inspection { held, last_number, waiters, waiting } = inspection;
-    let holder = held.as_ref().map(|held| held.holder.to_string());
+    let holder = held.as_ref().map(|held| &held.holder);
     let left = held.as_ref().and_then(|held| held.ttl_left.get());
     let since = held.as_ref().and_then(|held| held_for(&held.holder, *last_number));
     let ms = |span: std::time::Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     object
         .flag("held", held.is_some())
-        .text("holder", holder.as_deref())
-        .flag("foreign", held.as_ref().is_some_and(|held| held.holder.is_foreign()))
+        .holder("holder", holder)
+        .flag("foreign", holder.is_some_and(tenure::Holder::is_foreign))
         .number("ttl_ms", left.map(ms))
         .number("held_ms", since.map(ms))
         .number("last_fence", last_number.map(tenure::FencingToken::get))
@@ -120,7 +120,7 @@ fn of_lock(object: Object, inspection: &Inspection) -> Object {
             "waiters",
             waiters.iter().map(|waiter| {
                 Object::new()
-                    .text("holder", Some(&waiter.holder.to_string()))
+                    .holder("holder", Some(&waiter.holder))
                     .number("waiting_ms", waiting_for(waiter.ticket).map(ms))
             }),
         )

@@ -7,7 +7,10 @@ use std::{
     os::fd::{AsFd as _, BorrowedFd, FromRawFd as _},
 };
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{OFlags, fcntl_getfl},
+};
 
 use super::found::was_closed;
 
@@ -73,7 +76,7 @@ fn wait_until_writable(to: BorrowedFd<'_>) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Those of the system: nothing is open at that number.
+/// Those of the system: nothing is open at that number. And one when it is not open for writing.
 pub(crate) fn inherited(number: i32) -> io::Result<File> {
     if was_closed(number) {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
@@ -85,6 +88,11 @@ pub(crate) fn inherited(number: i32) -> io::Result<File> {
     }
     // SAFETY: it was made in the line above, and nothing else knows it.
     let own = unsafe { File::from_raw_fd(own) };
+    let mode = fcntl_getfl(&own)? & OFlags::ACCMODE;
+    if mode != OFlags::WRONLY && mode != OFlags::RDWR {
+        let what = "it is not open for writing";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+    }
     if number > libc::STDERR_FILENO {
         // SAFETY: sets a flag of a descriptor that is open.
         unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };

@@ -27,6 +27,7 @@ mod scarce;
 mod script;
 mod setups;
 mod several;
+mod shown;
 mod signals;
 mod store;
 mod terminal;

@@ -85,11 +85,53 @@ fn a_descriptor_will_do_and_the_command_does_not_inherit_it() {
 fn a_report_that_cannot_be_had_is_64_before_anything_is_sent() {
     let mut monitor = shared().monitor();
     let key = key();
-    for report in ["/nonexistent/report.json", "9", "-1", ""] {
+    let dir = TempDir::new();
+    let pipe = dir.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let pipe = pipe.to_str().unwrap();
+    // The tool's standard input can be read, and not written.
+    for report in ["/nonexistent/report.json", "9", "-1", "", "0", "/", pipe] {
         let option = format!("--report={report}");
         let ran = Tenure::new().server(shared()).args([&option, &key]).sh("echo ran").run();
         ran.code(64).stdout("").says(&["cannot write a report to", report]);
     }
     let seen = monitor.so_far();
     assert!(!seen.iter().any(|line| line.contains(&key)), "{seen:?}");
+}
+
+#[test]
+fn a_report_says_who_holds_the_lock_and_why_it_was_not_had() {
+    let (url, key) = (shared().url(), key());
+    let holder = Tenure::to("acquire").server(shared()).args(["--ttl", "60", "--label", "night"]);
+    holder.args([&key]).run().code(0);
+    let (text, _) = report(&url, &["-n"], &key, "exit 7");
+    has(&text, &["\"outcome\":\"busy\"", "\"holder\":\"night\"", "\"taken_by\":null"]);
+    has(&text, &["\"reason\":\"the lock ", "is held by night for "]);
+
+    let (text, _) = report("redis://127.0.0.1:1", &[], &key, "exit 7");
+    has(&text, &["\"outcome\":\"unreachable\"", "Connection refused", "\"holder\":null"]);
+
+    let (text, _) = report(&url, &[], "k:tenure:fence", "exit 7");
+    has(&text, &["\"outcome\":\"usage\"", "tenure keeps for itself"]);
+
+    let key = crate::tool::key();
+    let (text, _) = report(&url, &["--max-hold", "100ms"], &key, "exec sleep 300");
+    has(&text, &["\"outcome\":\"lost\"", "\"reason\":\"lost the lock"]);
+    let (text, _) = report(&url, &[], &key, "exit 7");
+    has(&text, &["\"outcome\":\"ended\"", "\"reason\":null", "\"holder\":null"]);
+}
+
+#[test]
+fn what_was_in_the_file_stays_until_there_is_a_report() {
+    let dir = TempDir::new();
+    let file = dir.path().join("report.json");
+    let before = "the report of yesterday, which is longer than the one of today;".repeat(20);
+    fs::write(&file, &before).unwrap();
+    let (url, key) = (shared().url(), key());
+    let script = format!("test \"$(cat {})\" = \"{}\" && exit 7", file.display(), before);
+    let run = Tenure::new().url(&url).args(["--report", file.to_str().unwrap(), &key]);
+    run.sh(&script).run().code(7);
+    let report = fs::read_to_string(&file).unwrap();
+    has(&report, &["\"exit_code\":7"]);
+    assert!(!report.contains("yesterday"), "{report}");
 }

@@ -34,6 +34,12 @@ impl Client {
         crate::Client::connect(address).map(Self)
     }
 
+    /// See [`crate::Client::warnings`].
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        self.0.warnings()
+    }
+
     /// See [`crate::Client::lock`].
     #[must_use]
     pub fn lock(&self, key: impl AsRef<[u8]>) -> Lock {

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     clock,
     error::{ConfigError, ExtendError, NodeError, NodeErrorKind, RevalidateError},
-    node, task,
+    task,
 };
 
 /// Leases to renew on one node, in one call.
@@ -142,7 +142,7 @@ impl State {
                     for ((id, _), answer) in batch.iter().zip(answers) {
                         let answer = match answer {
                             RenewalAnswer::Refused(words) => {
-                                Err(node::refusal(self.nodes.get(node).name(), &words))
+                                Err(self.nodes.get(node).refusal(&words))
                             }
                             answer => Ok(answer),
                         };

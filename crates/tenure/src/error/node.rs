@@ -4,6 +4,8 @@ use std::{error::Error, fmt, fs::File, io, sync::Arc};
 
 use rustix::io::Errno;
 
+use tenure_core::Shown;
+
 /// What one node said, or why it said nothing.
 ///
 /// Never contention: that another holds the lock is an answer, not an error.
@@ -95,8 +97,15 @@ impl NodeError {
         }
     }
 
+    /// Adds what is behind it. What of that cannot be shown as it is, such as the words of a
+    /// hostile server, is replaced by what can.
     pub(crate) fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into().into());
+        let source = source.into();
+        let words = source.to_string();
+        let shown = Shown::new(&words).at_most(MOST_BEHIND).to_string();
+        let shown: Box<dyn Error + Send + Sync> =
+            if shown == words { source } else { shown.into() };
+        self.source = Some(shown.into());
         self
     }
 
@@ -169,6 +178,9 @@ impl NodeError {
     }
 }
 
+/// The longest path, which has 4 096 bytes, and a sentence.
+const MOST_BEHIND: usize = 4_500;
+
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use NodeErrorKind as Kind;
@@ -218,5 +230,20 @@ impl fmt::Debug for NodeError {
 impl Error for NodeError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_behind_an_error_is_a_plain_line_and_keeps_its_type_when_it_is_one_already() {
+        let error = || NodeError::new(&"a".into(), NodeErrorKind::Refused);
+        let odd = error().with_source("ERR x\r\n2026 INFO forged\u{1b}[2J\u{202e}");
+        let shown = format!("{odd} {odd:?} {}", odd.source().unwrap());
+        assert!(shown.chars().all(Shown::is_plain), "{shown:?}");
+        let error = error().with_source(std::io::Error::from_raw_os_error(111));
+        assert!(error.source().unwrap().is::<std::io::Error>());
     }
 }

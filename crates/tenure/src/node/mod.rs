@@ -27,9 +27,12 @@ use tenure_core::{Op, Reply};
 
 #[cfg(feature = "file")]
 pub(crate) use file::Location;
-pub(crate) use redis::refusal;
 
-use crate::{address::Address, clock::Timers, error::NodeError};
+use crate::{
+    address::Address,
+    clock::Timers,
+    error::{NodeError, NodeErrorKind},
+};
 
 /// A node's answer to come.
 pub(crate) type Call = Pin<Box<dyn Future<Output = Result<Reply, NodeError>>>>;
@@ -105,6 +108,11 @@ pub(crate) trait Node: fmt::Debug {
 
     /// Whether no command of an earlier connection can arrive any more.
     fn is_cut_off_from_the_past(&self) -> bool;
+
+    /// What the node's error about one of several things in an op means.
+    fn refusal(&self, words: &str) -> NodeError {
+        NodeError::new(self.name(), NodeErrorKind::Refused).with_source(words)
+    }
 }
 
 /// Opens the node at an address, which may be the engine's only one. Nothing is sent before the

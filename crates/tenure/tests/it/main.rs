@@ -12,6 +12,7 @@
 //! - [`chaos`]: what its tests share, who let everything go wrong at once.
 //! - [`program`]: what tests start, stop and kill.
 //! - [`api`]: what the types promise.
+//! - `words`: what is shown of what servers and others say.
 
 #![expect(
     clippy::expect_used,
@@ -38,6 +39,7 @@ mod servers;
 #[cfg(feature = "file")]
 mod store;
 mod wire;
+mod words;
 
 use std::time::Duration;
 

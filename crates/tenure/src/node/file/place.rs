@@ -7,6 +7,7 @@ use std::{
 };
 
 use rustix::fs::{CWD, FileType, Mode};
+use tenure_core::Shown;
 
 /// Where a store is kept.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Own => f.write_str("local:"),
-            Self::At(path) => path.display().fmt(f),
+            Self::At(path) => Shown::new(path.as_os_str().as_encoded_bytes()).fmt(f),
         }
     }
 }

@@ -2,11 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::error::{NodeError, NodeErrorKind};
+use tenure_core::Shown;
+
+use crate::{
+    address::ServerAddress,
+    error::{NodeError, NodeErrorKind},
+};
 
 /// An error reply as a [`NodeError`]. The op was not applied: a script's first write fails alike.
-pub(crate) fn of_reply(node: &Arc<str>, words: &str) -> NodeError {
-    NodeError::new(node, kind(words)).with_source(shortened(words))
+///
+/// Of the words, what was sent to let this client in is not repeated.
+pub(super) fn of_reply(node: &Arc<str>, address: &ServerAddress, words: &str) -> NodeError {
+    NodeError::new(node, kind(words)).with_source(shortened(&address.blot_out(words)))
 }
 
 /// Whether the server has forgotten the script, or never knew it.
@@ -63,14 +70,12 @@ fn first_word(words: &str) -> &str {
     words.split_ascii_whitespace().next().unwrap_or_default()
 }
 
-/// Without what the server repeats of the command: it may hold a password, or a whole script.
+/// Without what the server repeats of the command, which may be a whole script, and no longer than
+/// a server's own sentences.
 fn shortened(words: &str) -> String {
     let words = words.split(", with args").next().unwrap_or(words);
-    words.chars().take(LONGEST).collect()
+    Shown::new(words).to_string()
 }
-
-/// Longer than any server's own sentence.
-const LONGEST: usize = 300;
 
 #[cfg(test)]
 mod tests {

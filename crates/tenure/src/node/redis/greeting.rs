@@ -161,7 +161,7 @@ impl Greeting {
         let step = self.expected.remove(0);
         match (step, incoming) {
             (Step::Hello | Step::Select, resp::Incoming::Error(words)) => {
-                return Err(fault::of_reply(&self.name, &self.address.blot_out(&words)));
+                return Err(fault::of_reply(&self.name, &self.address, &words));
             }
             (Step::Hello, resp::Incoming::Map(fields)) => self.hello(&fields)?,
             (Step::Hello, _) => return Err(NodeError::new(&self.name, NodeErrorKind::Protocol)),

@@ -23,7 +23,6 @@ use std::{
 use tenure_core::{Backoff, Channel, LockKey, Op};
 use tokio::sync::{Notify, oneshot};
 
-pub(crate) use self::fault::of_reply as refusal;
 use self::{connection::Connection, greeting::Past, request::Request};
 use super::{
     Brought, Call, Hearer, Node, Reach, Run, Waiter, Watch, Watched, run::Told, waiter::Waiters,
@@ -239,6 +238,10 @@ impl Node for RedisNode {
     fn is_cut_off_from_the_past(&self) -> bool {
         self.shared.cut_off.get()
     }
+
+    fn refusal(&self, words: &str) -> NodeError {
+        self.shared.refusal(words)
+    }
 }
 
 impl Shared {
@@ -291,6 +294,11 @@ impl Shared {
 
     fn error(&self, kind: NodeErrorKind) -> NodeError {
         NodeError::new(&self.name, kind)
+    }
+
+    /// What the server's error reply means.
+    fn refusal(&self, words: &str) -> NodeError {
+        fault::of_reply(&self.name, &self.address, words)
     }
 
     /// A call ran into its time limit: so many in a row, and the connection is given up.

@@ -142,7 +142,7 @@ impl Connection {
                 Ok(())
             }
             Incoming::Error(words) => {
-                let error = fault::of_reply(&self.shared.name, &words);
+                let error = self.shared.refusal(&words);
                 let over = fault::wants_reconnect(error.kind()).then(|| error.clone());
                 request.answer(Err(error));
                 over.map_or(Ok(()), Err)
