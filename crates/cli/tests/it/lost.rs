@@ -1,11 +1,14 @@
 //! A lease that is lost while the command runs.
 
-use std::{fs, time::Instant};
+use std::{
+    fs,
+    time::{Duration, Instant, SystemTime},
+};
 
 use rustix::process::Signal;
-use tenure_testkit::{Server, ServerKind, TempDir, eventually};
+use tenure_testkit::{Proxy, Server, ServerKind, TempDir, Value, eventually};
 
-use crate::tool::{PATIENCE, Tenure, is_free, is_running, key, pid_in, shared};
+use crate::tool::{PATIENCE, Tenure, is_free, is_running, key, pid_in, shared, until_told};
 
 /// A command that says when it is told to end, and then ends as if all were well. What its shell
 /// says about the end of `sleep`, which is told as well, is not of interest.
@@ -94,6 +97,73 @@ fn o16_the_time_to_end_must_fit_into_the_ttl() {
     assert!(!seen.iter().any(|line| line.contains(&key)), "{seen:?}");
     let options = ["--ttl", "6", "--kill-after", "2.8", &key];
     Tenure::new().server(shared()).args(options).sh("echo ran").run().code(0).stdout("ran\n");
+}
+
+/// The first renewal is sent at a third of the validity, and its answer takes its time.
+#[test]
+fn the_longest_time_to_end_ends_no_command_on_a_slow_network() {
+    let server = Server::builder(ServerKind::Redis70).tcp().start();
+    let proxy = Proxy::to(&server);
+    proxy.delay(Duration::from_millis(5));
+    for ttl in ["2", "500ms"] {
+        let run = |kill_after: &str| {
+            let options = ["--ttl", ttl, "--kill-after", kill_after, "k"];
+            Tenure::new().url(&proxy.url()).args(options)
+        };
+        let refused = run("1h").sh("true").run().code(64);
+        let (_, most) = refused.stderr.split_once("it can be ").unwrap();
+        let most = format!("{}ms", most.split_once(' ').unwrap().0);
+        let dir = TempDir::new();
+        let (ready, done, script) = until_told(&dir);
+        let running = run(&most).sh(&format!("{script}; exit 7")).start();
+        pid_in(&ready);
+        let end = || match server.cmd(&["PEXPIRETIME", "k"]) {
+            Value::Int(end) => end,
+            other => panic!("no number but {other:?}"),
+        };
+        let first = end();
+        eventually(PATIENCE, "it is renewed, and outlives its first TTL", || {
+            let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis();
+            end() < 0 || i128::from(first) < i128::try_from(now).unwrap()
+        });
+        fs::write(done, "").unwrap();
+        running.wait().code(7).silent();
+    }
+}
+
+/// One that stands still while the machine is suspended would let the command outlive its lease.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_time_to_end_runs_on_a_clock_that_counts_suspension() {
+    let key = key();
+    let dir = TempDir::new();
+    let ready = dir.path().join("ready");
+    let script = format!("trap '' TERM; echo $$ > {}; exec sleep 300", ready.display());
+    let options = ["--ttl", "60", "--kill-after", "25", &key];
+    let running = Tenure::new().server(shared()).args(options).sh(&script).start();
+    pid_in(&ready);
+    // No timer of the lease is this far away: the next renewal is nearer, and the end is not.
+    let kill = || timers(&running).into_iter().find(|(_, left)| (21..=25).contains(left));
+    assert_eq!(kill(), None);
+    shared().cmd(&["DEL", &key]);
+    eventually(PATIENCE, "the kill is set", || kill().is_some());
+    // CLOCK_BOOTTIME.
+    assert_eq!(kill().unwrap().0, 7);
+}
+
+/// The clocks of the tool's timers, and their seconds left.
+#[cfg(target_os = "linux")]
+fn timers(running: &crate::tool::Running) -> Vec<(u32, u64)> {
+    let all = fs::read_dir(format!("/proc/{}/fdinfo", running.id())).unwrap().flatten();
+    let texts = all.filter_map(|one| fs::read_to_string(one.path()).ok());
+    texts
+        .filter_map(|text| {
+            let (_, clock) = text.split_once("clockid: ")?;
+            let (_, left) = text.split_once("it_value: (")?;
+            let clock = clock.lines().next()?.trim().parse().ok()?;
+            Some((clock, left.split_once(',')?.0.parse().ok()?))
+        })
+        .collect()
 }
 
 #[test]

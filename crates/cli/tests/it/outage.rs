@@ -11,14 +11,17 @@ fn t30_b_the_whole_group_has_ended_before_the_servers_ttl_has() {
     let server = Server::builder(ServerKind::Redis70).tcp().start();
     thread::scope(|threads| {
         for _ in 0..4 {
-            threads.spawn(|| (0..scale(5, 25)).for_each(|_| cut_off(&server)));
+            threads.spawn(|| (0..scale(5, 25)).for_each(|round| cut_off(&server, WAYS[round % 2])));
         }
     });
 }
 
+/// How the child is started: in the command's group, and in a session of its own.
+const WAYS: [&str; 2] = ["sh -c", "setsid sh -c"];
+
 /// A command and its child, both deaf to TERM, write down when they are alive; the server says
 /// when the key ends.
-fn cut_off(server: &Server) {
+fn cut_off(server: &Server, way: &str) {
     let proxy = Proxy::to(server);
     let key = key();
     let dir = TempDir::new();
@@ -29,7 +32,7 @@ fn cut_off(server: &Server) {
     // The child's own shell shows the signal; its child and itself go on as if nothing were.
     let script = format!(
         "exec 2>/dev/null; trap 'date +%s%3N >> {told}' TERM; \
-         (trap '' TERM; echo $$ > {}; {write}) & {write}",
+         {way} \"trap '' TERM; echo \\$\\$ > {}; {write}\" & {write}",
         file("pid")
     );
     let options = ["--ttl", "1.5", "--kill-after", "600ms", &key];

@@ -38,6 +38,27 @@ fn o14_the_command_is_told_once_and_cleans_up_under_the_lock() {
     assert_eq!(fs::read_to_string(&told).unwrap(), "told\n");
 }
 
+/// As when a supervisor signals a whole control group in which tools are nested.
+#[test]
+fn the_command_is_not_told_to_end_twice_within_a_moment() {
+    let key = key();
+    let dir = TempDir::new();
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let (ready, told) = (file("ready"), file("told"));
+    let script = format!(
+        "exec 2>/dev/null; trap 'echo told >> {told}' TERM; trap 'exit 5' USR1; : > {ready}; \
+         while :; do sleep 0.02; done"
+    );
+    let running = Tenure::new().server(shared()).args([&key]).sh(&script).start();
+    eventually(PATIENCE, "the command is ready", || fs::exists(&ready).unwrap());
+    running.signal(Signal::TERM);
+    eventually(PATIENCE, "it is told", || fs::exists(&told).unwrap());
+    running.signal(Signal::TERM);
+    running.signal(Signal::USR1);
+    running.wait().code(5).silent();
+    assert_eq!(fs::read_to_string(&told).unwrap(), "told\n");
+}
+
 #[test]
 fn o15_every_signal_is_handed_on_and_the_lock_released_after_the_commands_end() {
     for (signal, name, _) in HANDED_ON {

@@ -145,6 +145,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends the tool a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("signal the tool");
