@@ -47,8 +47,8 @@ pub enum FenceFault {
     /// A value of another type than string.
     #[error("the fence key holds a value of another type")]
     Type,
-    /// A string that is no integer from 0 to 2^53 - 1.
-    #[error("the fence key holds no number from 0 to 2^53 - 1")]
+    /// A string that is no integer from 1 to 2^53 - 1, in digits without a leading zero.
+    #[error("the fence key holds no number from 1 to 2^53 - 1")]
     Value,
     /// The largest number: there is no next one.
     #[error("the fence key holds 2^53 - 1, the last number")]

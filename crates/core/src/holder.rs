@@ -101,28 +101,51 @@ pub struct LabelError {
 pub enum Holder {
     /// A client of tenure, by the label in its token.
     Tenure(HolderLabel),
-    /// A client of another library, by the bytes it wrote; they are never interpreted.
+    /// A client of another library, by the bytes it wrote, or the first
+    /// [`Holder::MAX_FOREIGN_BYTES`] of them; they are never interpreted.
     Foreign(Arc<[u8]>),
     /// Something that is not a string stands at the key: the name of its type.
     ForeignType(Arc<str>),
 }
 
 impl Holder {
+    /// What is kept of another library's value, in bytes. Longer than any token of ours (225), so
+    /// the beginning of a longer value equals none; a value may have 512 MiB.
+    pub const MAX_FOREIGN_BYTES: usize = 256;
+
     /// Reads the holder off the value at a lock's key.
     ///
     /// A token of ours is 32 hex digits, `@`, and a label without spaces; anything else is foreign.
     #[must_use]
     pub fn from_value(value: &[u8]) -> Self {
+        let value = value.get(..Self::MAX_FOREIGN_BYTES).unwrap_or(value);
         let ours = std::str::from_utf8(value).ok().and_then(|text| text.split_once('@'));
         match ours {
             Some((secret, label))
                 if secret.len() == 32
+                    && label.len() <= 3 * HolderLabel::MAX_BYTES
                     && secret.bytes().all(|b| b.is_ascii_hexdigit())
                     && label.bytes().all(|b| b.is_ascii_graphic()) =>
             {
                 Self::Tenure(HolderLabel::from_encoded(label))
             }
             _ => Self::Foreign(value.into()),
+        }
+    }
+
+    /// Whether a lock library may have written what stands at the key: a string that is neither
+    /// empty nor longer than 255 bytes, and begins like no JSON and no XML (`{`, `[`, `<`).
+    ///
+    /// What passes may be somebody's data all the same: a short string tells nobody what it is for.
+    #[must_use]
+    pub fn may_be_lock(&self) -> bool {
+        match self {
+            Self::Tenure(_) => true,
+            Self::Foreign(value) => {
+                let is_data = matches!(value.first(), None | Some(b'{' | b'[' | b'<'));
+                !is_data && value.len() < Self::MAX_FOREIGN_BYTES
+            }
+            Self::ForeignType(_) => false,
         }
     }
 

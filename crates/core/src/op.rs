@@ -68,7 +68,7 @@ pub enum Op {
         /// The lifetime the key has at least, afterwards.
         ttl: Ttl,
     },
-    /// Take the lock whoever holds it.
+    /// Take the lock whoever holds it, unless a release of this token left a tombstone.
     Steal {
         /// The lock.
         key: LockKey,
@@ -76,12 +76,18 @@ pub enum Op {
         token: Token,
         /// The lifetime the key gets.
         ttl: Ttl,
+        /// Replace a value, too, that no lock library writes ([`Holder::may_be_lock`]).
+        any: bool,
     },
-    /// Take the lock from whoever holds it, and hand it to the next waiter; or tell all who wait
-    /// without a queue, on the lock's channel.
+    /// Take the lock from whoever holds it, and hand it to the next waiter; or notify all waiters
+    /// of several nodes, on the lock's channel. Not if a release of this token left a tombstone.
     ForceRelease {
         /// The lock.
         key: LockKey,
+        /// A token of this very call, so that a command which arrives late can be refused.
+        token: Token,
+        /// Delete a value, too, that no lock library writes ([`Holder::may_be_lock`]).
+        any: bool,
     },
     /// Read who holds the lock; changes nothing.
     Inspect {

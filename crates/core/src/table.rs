@@ -38,7 +38,7 @@ impl Table {
             | Op::Resume { key, .. }
             | Op::Steal { key, .. }
             | Op::Release { key, .. }
-            | Op::ForceRelease { key }
+            | Op::ForceRelease { key, .. }
             | Op::Inspect { key } => self.row(key, |row| row.apply(at, present, op)),
         }
     }

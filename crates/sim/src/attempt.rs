@@ -9,6 +9,8 @@ use crate::{
 pub(crate) enum Phase {
     Idle,
     Waiting,
+    /// It asks once, whoever holds the lock.
+    Forcing(Force),
     Holding,
     /// It wants its release answered. `waited`: it never held.
     Releasing {
@@ -16,6 +18,24 @@ pub(crate) enum Phase {
     },
     /// Over; or its client is.
     Done,
+}
+
+/// What is done to a lock whoever holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Force {
+    Steal,
+    Release,
+}
+
+/// What a holder may ask for, beside a renewal, with its own token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// Its number, and a longer TTL.
+    Resume,
+    /// That its number is the last one.
+    Confirm,
+    /// The key once more, if it is gone, as of one of several nodes.
+    Repair,
 }
 
 #[derive(Clone, Debug)]

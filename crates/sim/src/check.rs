@@ -68,7 +68,7 @@ pub(crate) fn passed_over(
     match ask {
         Ask::Acquire { ticket, suspect, .. } => (brought, suspected) = (ticket, suspect),
         Ask::Release { .. } => leaves = true,
-        Ask::Renew => {}
+        Ask::Renew | Ask::Force(_) | Ask::Keep(_) => {}
     }
     let queue = &before.server.queue;
     let score = |who: Who| {

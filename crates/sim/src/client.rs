@@ -4,7 +4,7 @@ use tenure_core::{Held, Timestamp, TtlLeft, Wait, Waiting};
 
 use crate::{
     Violation,
-    attempt::{Attempt, Belief, News, Phase},
+    attempt::{Attempt, Belief, Force, Keep, News, Phase},
     check::believes,
     config::Flaw,
     message::{Ask, Message, Request, Says},
@@ -45,10 +45,24 @@ impl Model {
         Self::send(state, who, Ask::Renew);
     }
 
+    /// Takes the lock, or has it given up, whoever holds it.
+    pub(crate) fn force(state: &mut State, who: Who, force: Force) {
+        let attempt = state.attempt_mut(who);
+        attempt.phase = Phase::Forcing(force);
+        attempt.asking = true;
+        Self::send(state, who, Ask::Force(force));
+    }
+
+    /// Asks for something with the token of a lease that is held.
+    pub(crate) fn keep(state: &mut State, who: Who, keep: Keep) {
+        state.attempt_mut(who).asking = true;
+        Self::send(state, who, Ask::Keep(keep));
+    }
+
     /// Gives the lease back, or the wait up. Sent now where there is a connection.
     pub(crate) fn give_up(&self, state: &mut State, who: Who) {
         let attempt = state.attempt_mut(who);
-        let waited = attempt.phase == Phase::Waiting;
+        let waited = matches!(attempt.phase, Phase::Waiting | Phase::Forcing(_));
         attempt.phase = Phase::Releasing { waited };
         (attempt.ticket, attempt.suspect, attempt.due) = (None, None, None);
         (attempt.news, attempt.belief) = (None, None);
@@ -71,11 +85,27 @@ impl Model {
         let Message { who, says } = *message;
         let attempt = state.attempt_mut(who);
         let waits = attempt.phase == Phase::Waiting;
-        if matches!(says, Says::Granted { .. } | Says::Queued { .. } | Says::More | Says::Cancelled)
-        {
+        let forces = matches!(attempt.phase, Phase::Forcing(_));
+        if matches!(
+            says,
+            Says::Granted { .. } | Says::Queued { .. } | Says::More | Says::Cancelled | Says::Kept
+        ) {
             attempt.asking = false;
         }
         match says {
+            Says::Granted { number, age } if forces => {
+                let left = validity(LEASE, age);
+                if left > 0 {
+                    return Self::hold(state, who, left, Some(number));
+                }
+                attempt.ambiguous = true;
+                self.give_up(state, who);
+            }
+            // The lock is given up, whosever it was: nothing is left to do.
+            Says::Released { .. } if forces => attempt.end(),
+            Says::Cancelled if forces => {
+                return Err(Violation::new(Kind::Row, "one that forces is told it gave up".into()));
+            }
             Says::Granted { number, age } if waits => {
                 let late = self.config.flaw == Some(Flaw::BelieveFromReply);
                 let left = validity(LEASE, if late { 0 } else { age });
@@ -95,7 +125,11 @@ impl Model {
             Says::Cancelled if waits => {
                 return Err(Violation::new(Kind::Row, "one that waits is told it gave up".into()));
             }
-            Says::Granted { .. } | Says::Queued { .. } | Says::More | Says::Cancelled => {}
+            Says::Granted { .. }
+            | Says::Queued { .. }
+            | Says::More
+            | Says::Cancelled
+            | Says::Kept => {}
             Says::Renewed { age } => {
                 attempt.renewing = false;
                 if let Some(belief) = &mut attempt.belief {
@@ -188,13 +222,19 @@ impl Model {
     /// A connection has ended, and its client knows: what was under way to the client is lost.
     pub(crate) fn cut(&self, state: &mut State, client: u8) {
         let stale = self.config.flaw == Some(Flaw::StaleStanding);
+        let forgets = self.config.flaw == Some(Flaw::RepairIsForgotten);
         let client = state.client(client);
         client.connected = false;
         client.inbox.clear();
         for attempt in &mut client.attempts {
             let releasing = matches!(attempt.phase, Phase::Releasing { .. });
-            attempt.ambiguous |= attempt.asking && !(stale && releasing);
+            let forgotten = forgets && attempt.phase == Phase::Holding;
+            attempt.ambiguous |= attempt.asking && !(stale && releasing) && !forgotten;
             (attempt.asking, attempt.renewing, attempt.news) = (false, false, None);
+            if matches!(attempt.phase, Phase::Forcing(_)) {
+                // It asks once: whether it was done is unknown, and it is undone.
+                attempt.phase = Phase::Releasing { waited: true };
+            }
         }
     }
 
@@ -211,7 +251,7 @@ impl Model {
                 Phase::Waiting => self.acquire(state, who),
                 Phase::Holding if attempt.belief.is_some() => Self::renew(state, who),
                 Phase::Releasing { .. } => self.release(state, who),
-                Phase::Idle | Phase::Holding | Phase::Done => {}
+                Phase::Idle | Phase::Forcing(_) | Phase::Holding | Phase::Done => {}
             }
         }
     }

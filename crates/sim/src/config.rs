@@ -14,6 +14,11 @@ pub struct Config {
     pub most_served: usize,
     /// Waiters may give up.
     pub cancels: bool,
+    /// Attempts may also steal the lock, or release it by force.
+    pub by_force: bool,
+    /// A holder may also resume, confirm its number, or ask for its key once more, in place of a
+    /// renewal.
+    pub keeps: bool,
     /// A message to the very client whose op caused it comes before the reply, as from Redis; else
     /// after it, as from Valkey.
     pub pushes_first: bool,
@@ -33,6 +38,8 @@ impl Default for Config {
             together: false,
             most_served: 64,
             cancels: true,
+            by_force: false,
+            keeps: false,
             pushes_first: true,
             patience: 40,
             faults: Faults::default(),
@@ -65,6 +72,10 @@ pub struct Faults {
 pub enum Flaw {
     /// A release never leaves a tombstone.
     NoTombstone,
+    /// Stealing and releasing by force take no notice of tombstones.
+    ForceIgnoresTombstone,
+    /// That a holder's request for a lost key was cut off leaves no tombstone.
+    RepairIsForgotten,
     /// A release keeps saying what was known when it was first sent: whether its token's
     /// acquisition was cut off in between, it does not.
     StaleStanding,

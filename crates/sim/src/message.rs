@@ -1,6 +1,7 @@
 //! What is under way between clients and the server.
 
 use crate::{
+    attempt::{Force, Keep},
     rank::Rank,
     state::{Left, Line, Who},
 };
@@ -18,6 +19,8 @@ pub(crate) struct Request {
 pub(crate) enum Ask {
     Acquire { ticket: Option<Rank>, previous: Option<u8>, suspect: Option<Line> },
     Renew,
+    Force(Force),
+    Keep(Keep),
     Release { asked: u8, bury: bool, waited: bool },
 }
 
@@ -44,6 +47,8 @@ pub(crate) enum Says {
     Renewed {
         age: u8,
     },
+    /// What was asked for beside a renewal was answered; it changes nothing.
+    Kept,
     Lost,
     Released {
         more: bool,

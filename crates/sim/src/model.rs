@@ -58,6 +58,11 @@ impl World for Model {
                 state.attempt_mut(who).phase = Phase::Waiting;
                 self.acquire(state, who);
             }
+            Step::Force(who, force) => Self::force(state, who, force),
+            Step::Keep(who, keep) => {
+                state.faults.renewals = state.faults.renewals.saturating_sub(1);
+                Self::keep(state, who, keep);
+            }
             Step::Run(line) => {
                 if let Some(request) = take_request(state, line) {
                     self.carry_out(state, &request)?;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use tenure_core::{
-    Channel, FENCE_FLOOR_TTL, Holder, HolderLabel, LockKey, Row, Stored, Ticket, Token, Ttl, Value,
+    Channel, FENCE_FLOOR_TTL, FencingToken, Holder, HolderLabel, LockKey, Row, Stored, Ticket,
+    Token, Ttl, Value,
 };
 
 use crate::{
@@ -70,6 +71,19 @@ impl Names {
     /// Another library's lock.
     pub(crate) fn foreign_holder(&self) -> Stored {
         Stored { value: Value::Bytes(b"theirs".to_vec()), ends_ms: Some(NOW.ttl_ms + 1) }
+    }
+
+    /// A number below all that are given.
+    pub(crate) fn least_number(&self) -> FencingToken {
+        FencingToken::new(EPOCH_US).expect("a number")
+    }
+
+    /// Takes an attempt's tombstone out of a row.
+    pub(crate) fn forget_tombstone(&self, row: &mut Row, who: Who) {
+        let tombstone = [b"!", self.token(who).as_bytes()].concat();
+        if let Some(Stored { value: Value::Sorted(members), .. }) = &mut row.queue {
+            members.retain(|(_, member)| *member != tombstone);
+        }
     }
 
     /// The row that the state stands for.

@@ -1,7 +1,7 @@
 //! The fingerprint of a state: equal for states that differ only in which client is which.
 
 use crate::{
-    attempt::{Attempt, Belief, News, Phase},
+    attempt::{Attempt, Belief, Force, Keep, News, Phase},
     config::Faults,
     message::{Ask, Message, Request, Says},
     state::{Client, Entry, Left, Line, Server, State, Who},
@@ -135,6 +135,8 @@ impl Writer<'_> {
             Phase::Releasing { waited: false } => 3,
             Phase::Releasing { waited: true } => 4,
             Phase::Done => 5,
+            Phase::Forcing(Force::Steal) => 6,
+            Phase::Forcing(Force::Release) => 7,
         });
         self.flags(&[*ambiguous, *asking, *renewing, *robbed, *told_released, *buried]);
         self.bytes.push(*asked);
@@ -163,6 +165,11 @@ impl Writer<'_> {
                 self.option(suspect, Self::line);
             }
             Ask::Renew => self.bytes.push(1),
+            Ask::Force(Force::Steal) => self.bytes.push(3),
+            Ask::Force(Force::Release) => self.bytes.push(4),
+            Ask::Keep(Keep::Resume) => self.bytes.push(5),
+            Ask::Keep(Keep::Confirm) => self.bytes.push(6),
+            Ask::Keep(Keep::Repair) => self.bytes.push(7),
             Ask::Release { asked, bury, waited } => {
                 self.bytes.extend([2, asked]);
                 self.flags(&[bury, waited]);
@@ -187,6 +194,7 @@ impl Writer<'_> {
             Says::Lost => self.bytes.push(5),
             Says::Released { more } => self.bytes.extend([6, u8::from(more)]),
             Says::Grant => self.bytes.push(7),
+            Says::Kept => self.bytes.push(9),
             Says::StandIn { granted } => {
                 self.bytes.push(8);
                 self.line(granted);

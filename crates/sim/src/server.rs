@@ -4,7 +4,7 @@ use tenure_core::{Channel, Next, Op, Place, Release, Renewal, RenewalAnswer, Rep
 
 use crate::{
     Violation,
-    attempt::Phase,
+    attempt::{Force, Keep, Phase},
     check::passed_over,
     config::Flaw,
     message::{Ask, Message, Request, Says},
@@ -22,19 +22,28 @@ impl Model {
         let Request { who: caller, epoch, age, ask } = *request;
         let mut row = self.names.row(state);
         let op = self.op(request);
-        let present = |channel: &Channel| before.is_seen(line(channel));
+        // Nobody listens to the lock's own channel: that is for several nodes.
+        let of_lock = Channel::of_lock(&self.names.key);
+        let present = |channel: &Channel| *channel != of_lock && before.is_seen(line(channel));
         let hidden = self.hides_lock(&before, request);
         let hiding = self.names.foreign_holder();
         let lock = hidden.then(|| row.lock.replace(hiding));
+        let forces = matches!(ask, Ask::Force(_));
+        if forces && self.config.flaw == Some(Flaw::ForceIgnoresTombstone) {
+            self.names.forget_tombstone(&mut row, caller);
+        }
         let (reply, wakes) = row.apply_within(self.config.most_served, NOW, &present, &op);
         if let Some(lock) = lock {
             row.lock = lock;
         }
         self.names.keep(row, state).map_err(|words| Violation::new(Kind::Row, words))?;
         self.lower_ttl(&before, state, request);
+        if forces {
+            self.takes_by_force(&before, state, request)?;
+        }
 
         let granted = state.server.number != before.server.number;
-        if granted {
+        if granted && !forces {
             let (owner, _) = state.server.lock.ok_or_else(|| {
                 Violation::new(Kind::Row, "a number was given and the lock is not set".into())
             })?;
@@ -47,7 +56,7 @@ impl Model {
             attempt.joined = attempt.joined.or(joined);
         }
 
-        let says = says(reply, age)?;
+        let says = says(ask, reply, age)?;
         let reply = Message { who: caller, says };
         let client = state.client(caller.client);
         let answers = client.connected && client.epoch == epoch;
@@ -78,12 +87,45 @@ impl Model {
                 Op::Acquire { key, token, ttl: self.names.ttl, proposal: None, place: Some(place) }
             }
             Ask::Renew => Op::Renew(vec![Renewal { key, token, ttl: lasting(RENEWED) }]),
+            Ask::Force(Force::Steal) => Op::Steal { key, token, ttl: self.names.ttl, any: false },
+            Ask::Force(Force::Release) => Op::ForceRelease { key, token, any: false },
+            Ask::Keep(Keep::Resume) => Op::Resume { key, token, ttl: lasting(RENEWED) },
+            Ask::Keep(Keep::Confirm) => {
+                let number = self.names.least_number();
+                Op::Confirm { key, token, ttl: self.names.ttl, number }
+            }
+            Ask::Keep(Keep::Repair) => {
+                let proposal = Some(self.names.least_number());
+                Op::Acquire { key, token, ttl: self.names.ttl, proposal, place: None }
+            }
             Ask::Release { asked, bury, waited: _ } => {
                 let epochs = (0..8).filter(|epoch| asked & (1 << epoch) != 0);
                 let entries = epochs.map(|epoch| self.names.entry(line(epoch))).collect();
                 Op::Release { key, token, entries, bury, open_ms: 0, number: None }
             }
         }
+    }
+
+    /// Marks the holder whose lock was taken by force: what it believes is not the protocol's
+    /// fault. Nobody's is taken by one that was told that it is undone.
+    fn takes_by_force(
+        &self,
+        before: &State,
+        state: &mut State,
+        request: &Request,
+    ) -> Result<(), Violation> {
+        let Some((owner, _)) = before.server.lock.filter(|(owner, _)| *owner != request.who) else {
+            return Ok(());
+        };
+        if state.server.lock.is_some_and(|(now, _)| now == owner) {
+            return Ok(());
+        }
+        if before.attempt(request.who).told_released {
+            let words = format!("{} takes the lock of {owner}", request.who);
+            return Err(Violation::new(Kind::GhostForce, words));
+        }
+        state.attempt_mut(owner).robbed = true;
+        Ok(())
     }
 
     /// Sends a message to the connection that listens; to one that has ended, it is lost.
@@ -137,7 +179,10 @@ impl Model {
 }
 
 /// A reply as it travels.
-fn says(reply: Reply, age: u8) -> Result<Says, Violation> {
+fn says(ask: Ask, reply: Reply, age: u8) -> Result<Says, Violation> {
+    if matches!(ask, Ask::Keep(_)) {
+        return Ok(Says::Kept);
+    }
     Ok(match reply {
         Reply::Granted(number) => Says::Granted { number: rank(number.get()), age },
         Reply::Queued { held, ticket, position } => {

@@ -1,7 +1,7 @@
 //! What can happen in a state.
 
 use crate::{
-    attempt::Phase,
+    attempt::{Force, Keep, Phase},
     config::Flaw,
     model::Model,
     state::{Line, State, Who},
@@ -12,6 +12,10 @@ use crate::{
 pub(crate) enum Step {
     /// An attempt begins.
     Begin(Who),
+    /// An attempt takes the lock, or releases it, whoever holds it.
+    Force(Who, Force),
+    /// A holder asks for something beside a renewal.
+    Keep(Who, Keep),
     /// The server carries out the first request that a connection has brought.
     Run(Line),
     /// A client takes the first answer or message.
@@ -83,6 +87,9 @@ impl Model {
         match attempt.phase {
             Phase::Idle if client.connected && self.may_begin(state, who) => {
                 steps.push(Step::Begin(who));
+                if self.config.by_force {
+                    steps.extend([Force::Steal, Force::Release].map(|how| Step::Force(who, how)));
+                }
             }
             Phase::Waiting => {
                 if client.connected && !attempt.asking && attempt.due == Some(0) {
@@ -96,14 +103,19 @@ impl Model {
                     steps.push(Step::Cancel(who));
                 }
             }
+            Phase::Forcing(_) if self.config.cancels => steps.push(Step::Cancel(who)),
             Phase::Holding => {
                 steps.push(Step::Release(who));
                 let believes = attempt.belief.is_some();
                 if client.connected && believes && !attempt.renewing && faults.renewals > 0 {
                     steps.push(Step::Renew(who));
+                    if self.config.keeps && !attempt.asking {
+                        let ways = [Keep::Resume, Keep::Confirm, Keep::Repair];
+                        steps.extend(ways.map(|way| Step::Keep(who, way)));
+                    }
                 }
             }
-            Phase::Idle | Phase::Releasing { .. } | Phase::Done => {}
+            Phase::Idle | Phase::Forcing(_) | Phase::Releasing { .. } | Phase::Done => {}
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::{
+    attempt::{Force, Keep},
     message::{Ask, Message, Request, Says},
     model::Model,
     state::{Line, State},
@@ -28,6 +29,11 @@ pub(crate) fn trace(model: &Model, way: &[Step]) -> Vec<String> {
 fn in_words(state: &State, step: Step) -> String {
     match step {
         Step::Begin(who) => format!("{who} asks"),
+        Step::Force(who, Force::Steal) => format!("{who} steals"),
+        Step::Force(who, Force::Release) => format!("{who} releases by force"),
+        Step::Keep(who, Keep::Resume) => format!("{who} resumes"),
+        Step::Keep(who, Keep::Confirm) => format!("{who} confirms its number"),
+        Step::Keep(who, Keep::Repair) => format!("{who} asks for its key once more"),
         Step::Run(line) => {
             let requests = &state.clients[usize::from(line.client)].requests;
             let request = requests.iter().find(|request| request.epoch == line.epoch);
@@ -71,6 +77,9 @@ impl fmt::Display for Request {
                 suspect.map_or(Ok(()), |suspect| write!(f, ", suspects {suspect}"))?;
             }
             Ask::Renew => write!(f, "Renew({who}")?,
+            Ask::Force(Force::Steal) => write!(f, "Steal({who}")?,
+            Ask::Force(Force::Release) => write!(f, "ForceRelease({who}")?,
+            Ask::Keep(keep) => write!(f, "{keep:?}({who}")?,
             Ask::Release { bury, .. } => {
                 write!(f, "Release({who}{}", if *bury { ", bury" } else { "" })?;
             }
@@ -91,6 +100,7 @@ impl fmt::Display for Message {
             Says::More => f.write_str("More"),
             Says::Cancelled => f.write_str("Cancelled"),
             Says::Renewed { age } => write!(f, "Renewed, asked {age} ticks ago"),
+            Says::Kept => f.write_str("an answer that changes nothing"),
             Says::Lost => f.write_str("Gone or Other"),
             Says::Released { more } => {
                 f.write_str(if *more { "Released, More" } else { "Released" })

@@ -43,6 +43,8 @@ pub enum Kind {
     Place,
     /// A token whose release was confirmed never holds the lock.
     GhostHolder,
+    /// A token whose release was confirmed takes no lock by force.
+    GhostForce,
     /// A token whose release was confirmed never waits.
     GhostWaiter,
     /// The node's model did what it never should: a key without an end, or a reply out of place.

@@ -113,7 +113,7 @@ impl Row {
             }
             Op::Clock => Reply::Clock { wall_us: at.wall_us },
             Op::Resume { token, ttl, .. } => self.resume(at, token, *ttl),
-            Op::Steal { token, ttl, .. } => self.grant(at, token, *ttl, None),
+            Op::Steal { token, ttl, any, .. } => self.steal(at, token, *ttl, *any),
             Op::Release { key, token, entries, bury, open_ms, number } => {
                 if *bury {
                     self.bury(at, token);
@@ -126,8 +126,8 @@ impl Row {
                 }
                 reply
             }
-            Op::ForceRelease { key } => {
-                let reply = self.release(at, None, 0, &mut wakes);
+            Op::ForceRelease { key, token, any } => {
+                let reply = self.force_release(at, token, *any, &mut wakes);
                 wakes.tell_all(key, &reply);
                 reply
             }
@@ -159,7 +159,9 @@ impl Row {
     /// lock's if it has not.
     pub fn look(&mut self, at: NodeTime, look: &Look) -> LookAnswer {
         self.expire(at);
-        let other = self.lock.as_ref().filter(|stored| !holds(stored, &look.token));
+        // A value of another type is no lock: the waiter's own acquisition finds that out.
+        let other = self.lock.as_ref().filter(|stored| is_string(stored));
+        let other = other.filter(|stored| !holds(stored, &look.token));
         let Some(held) = other.map(|stored| held(stored, at)) else { return LookAnswer::Go };
         let Some(position) = self.position(&look.token, &look.entry) else {
             return LookAnswer::Go;
@@ -180,18 +182,17 @@ impl Row {
         if self.lock.as_ref().is_some_and(|stored| holds(stored, token)) {
             return self.keep(at, token, ttl, proposal);
         }
-        if self.queue_is_foreign() {
-            return Reply::Faulty(FenceFault::Queue);
-        }
-        if self.is_cancelled(token) {
-            return Reply::Cancelled;
+        if let Some(refusal) = self.given_up(token) {
+            return refusal;
         }
         let free = self.lock.is_none();
         if free && let Err(fault) = self.next_number(at, proposal) {
             return Reply::Faulty(fault);
         }
         let queued = self.queue.is_some();
-        let waiting = place.filter(|_| queued || !free);
+        // A value of another type is no lock, and nobody waits for it.
+        let may_wait = self.lock.as_ref().map_or(queued, is_string);
+        let waiting = place.filter(|_| may_wait);
         let joined = waiting.map(|place| (self.join(at, token, place), place));
         let suspect = place.and_then(|place| place.suspect.as_ref());
         if free {
@@ -251,6 +252,43 @@ impl Row {
         }
     }
 
+    /// Takes the lock whoever holds it.
+    fn steal(&mut self, at: NodeTime, token: &Token, ttl: Ttl, any: bool) -> Reply {
+        if let Some(refusal) = self.given_up(token) {
+            return refusal;
+        }
+        match self.lock.as_ref().filter(|stored| !any && !holder(stored).may_be_lock()) {
+            Some(stored) => Reply::Held(held(stored, at)),
+            None => self.grant(at, token, ttl, None),
+        }
+    }
+
+    /// Takes the lock from whoever holds it; hands it on.
+    fn force_release(
+        &mut self,
+        at: NodeTime,
+        token: &Token,
+        any: bool,
+        wakes: &mut Wakes<'_>,
+    ) -> Reply {
+        if let Some(refusal) = self.given_up(token) {
+            return refusal;
+        }
+        match self.lock.as_ref().map(holder).filter(|holder| !any && !holder.may_be_lock()) {
+            Some(holder) => Reply::Released { release: Release::Other(holder), next: Next::Nobody },
+            None => self.release(at, None, 0, wakes),
+        }
+    }
+
+    /// The answer to a command under a token that was given up before: it comes over a connection
+    /// that has ended. Where no queue can be there is no tombstone either, so nothing is granted.
+    fn given_up(&self, token: &Token) -> Option<Reply> {
+        if self.queue_is_foreign() {
+            return Some(Reply::Faulty(FenceFault::Queue));
+        }
+        self.is_cancelled(token).then_some(Reply::Cancelled)
+    }
+
     /// Gives the lock up if the token holds it, or anyway without a token; hands it on.
     fn release(
         &mut self,
@@ -296,6 +334,10 @@ impl Row {
 
 fn holds(stored: &Stored, token: &Token) -> bool {
     matches!(&stored.value, Value::Bytes(bytes) if bytes == token.as_bytes())
+}
+
+const fn is_string(stored: &Stored) -> bool {
+    matches!(stored.value, Value::Bytes(_))
 }
 
 fn holder(stored: &Stored) -> Holder {

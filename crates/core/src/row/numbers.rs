@@ -109,8 +109,9 @@ impl Row {
     pub(super) fn last_number(&self) -> Result<Option<FencingToken>, FenceFault> {
         let Some(stored) = &self.fence else { return Ok(None) };
         let Value::Bytes(bytes) = &stored.value else { return Err(FenceFault::Type) };
-        // Digits only, and few enough for a double to hold them all.
-        let digits = (1..=16).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit);
+        // Digits only, as scripts write them, and few enough for a double to hold them all.
+        let is_short = (1..=16).contains(&bytes.len()) && !bytes.starts_with(b"0");
+        let digits = is_short && bytes.iter().all(u8::is_ascii_digit);
         let text = std::str::from_utf8(bytes).ok().filter(|_| digits);
         let number = text.and_then(|text| text.parse().ok()).and_then(FencingToken::new);
         number.map(Some).ok_or(FenceFault::Value)

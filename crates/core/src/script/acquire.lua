@@ -8,7 +8,7 @@
 -- Replies {request, 'granted', number}
 --         {request, 'held', value at the lock, ms left or -1}
 --         {request, 'type', type at the lock, ms left or -1}
---         {request, 'queued', 'held' | 'type', value or type, ms left or -1, ticket, position}
+--         {request, 'queued', 'held', value, ms left or -1, ticket, position}
 --         {request, 'cancelled'} the token was given up before
 --         {request, 'more'} many dead waiters were dropped: ask again at once
 --         {request, 'fault', 'type' | 'value' | 'exhausted' | 'queue'}
@@ -63,17 +63,14 @@ local value, other = read(K)
 if value == token then return tell(keep(request, token, ttl, fence_ttl, proposal)) end
 local free = not value and not other
 local queued = not free or redis.call('EXISTS', Q) == 1
-if queued then
-  local tombstone = redis.pcall('ZSCORE', Q, '!' .. token)
-  if type(tombstone) == 'table' then return tell({request, 'fault', 'queue'}) end
-  if tombstone then return tell({request, 'cancelled'}) end
-end
+local late = queued and given_up(request, token)
+if late then return tell(late) end
 local number, fault
 if free then
   number, fault = next_number(proposal)
   if fault then return tell({request, 'fault', fault}) end
 end
-local place = entry and queued and join()
+local place = entry and queued and not other and join()
 if free then
   -- Only where there is a queue: after a ZPOPMIN a server that is out of memory takes the SET.
   local next = queued and serve(token, suspect, proposal) or 'nobody'
@@ -88,7 +85,8 @@ if free then
   value = redis.call('GET', K)
 end
 local left = redis.call('PTTL', K)
-local form, holder = other and 'type' or 'held', other or value
-if not place then return tell({request, form, holder, left}) end
+-- A value of another type is no lock, and nobody waits for it.
+if other then return tell({request, 'type', other, left}) end
+if not place then return tell({request, 'held', value, left}) end
 redis.call('PEXPIRE', Q, math.max(left, 0) + QUEUE_EXTRA_MS)
-return tell({request, 'queued', form, holder, left, place, redis.call('ZRANK', Q, entry)})
+return tell({request, 'queued', 'held', value, left, place, redis.call('ZRANK', Q, entry)})

@@ -14,8 +14,11 @@ local waiting = redis.pcall('ZCOUNT', Q, '-inf', below)
 local waiters = {}
 if type(waiting) == 'number' then
   waiters = redis.call('ZRANGEBYSCORE', Q, '-inf', below, 'WITHSCORES', 'LIMIT', 0, most)
-  -- Others may have written any score, and what is no whole number is no ticket.
-  for i = 2, #waiters, 2 do waiters[i] = digits(math.max(0, tonumber(waiters[i]))) end
+  for i = 1, #waiters, 2 do
+    -- Others may have written a member of any length, and any score: no whole number is no ticket.
+    waiters[i] = string.sub(waiters[i], 1, 256)
+    waiters[i + 1] = digits(math.max(0, tonumber(waiters[i + 1])))
+  end
 else
   waiting = 0
 end

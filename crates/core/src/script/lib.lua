@@ -1,11 +1,36 @@
 -- Library of the scripts; K, F and Q are the keys of the one lock that most of them work on.
 
--- The string at a key, false when there is none; nil and the type's name when it is no string.
+-- The beginning of the string at a key, false when there is none, or the server's refusal. A value
+-- may have 512 MiB; what is read of it is longer than any token, so that none equals its beginning.
+local function beginning(key)
+  local value = redis.pcall('GETRANGE', key, 0, 255)
+  if value ~= '' then return value end
+  local there = redis.pcall('EXISTS', key)
+  return there == 1 and value or there ~= 0 and there
+end
+
+-- The same; nil and the type's name when it is no string.
 local function read(key)
-  local value = redis.pcall('GET', key)
+  local value = beginning(key)
   if type(value) ~= 'table' then return value end
   if string.sub(value.err, 1, 9) == 'WRONGTYPE' then return nil, redis.call('TYPE', key).ok end
-  return redis.call('GET', key) -- any other refusal: raise it as the server says it
+  -- Any other refusal: raise it as the server says it.
+  redis.call('GETRANGE', key, 0, 255)
+  return redis.call('EXISTS', key) == 1 and ''
+end
+
+-- Whether a lock library may have written a value: a string that is neither empty nor longer than
+-- any known token, and no JSON or XML.
+local function may_be_lock(value)
+  return value and #value > 0 and #value < 256 and not string.find(value, '^[{%[<]')
+end
+
+-- The reply to a token that was given up before: its command comes over a connection that has
+-- ended. False when it was not. Without a queue there is no tombstone, so nothing is granted.
+local function given_up(request, token)
+  local tombstone = redis.pcall('ZSCORE', Q, '!' .. token)
+  if type(tombstone) == 'table' then return {request, 'fault', 'queue'} end
+  return tombstone and {request, 'cancelled'}
 end
 
 -- Whether a TTL is a positive integer. PEXPIRE with none above zero would delete the key.
@@ -43,7 +68,7 @@ local function last_number()
   local value, other = read(F)
   if other then return nil, 'type' end
   if not value then return false end
-  local number = #value <= 16 and string.match(value, '^%d+$') and tonumber(value)
+  local number = #value <= 16 and string.match(value, '^[1-9]%d*$') and tonumber(value)
   if not number or number > 9007199254740991 then return nil, 'value' end
   return number
 end

@@ -3,8 +3,7 @@
 --
 -- KEYS    per waiter: lock, queue
 -- ARGV    1 request number, then per waiter: token, entry
--- Replies {request, per waiter: {'go'} | {'held', value at the lock, ms left or -1, position}
---         | {'type', type at the lock, ms left or -1, position}}
+-- Replies {request, per waiter: {'go'} | {'held', value at the lock, ms left or -1, position}}
 -- Atomic  because holder, time left and position must belong together, and because a queue that
 --         was seen must not end before its end is moved. PEXPIRE and not SET: a server that is out
 --         of memory refuses SET.
@@ -12,10 +11,10 @@ local at = {} -- the lock that was looked at last: those who wait for it stand s
 
 local function look(lock, queue, token, entry)
   if lock ~= at.lock then
-    at = {lock = lock}
-    at.value, at.other = read(lock)
+    at = {lock = lock, value = read(lock)}
   end
-  if at.value == token or not at.value and not at.other then return {'go'} end
+  -- A value of another type is no lock: the waiter's own acquisition finds that out.
+  if not at.value or at.value == token then return {'go'} end
   local position = redis.call('ZRANK', queue, entry)
   if not position then return {'go'} end
   if not at.left then
@@ -23,7 +22,6 @@ local function look(lock, queue, token, entry)
     redis.call('PEXPIRE', queue, math.max(left, 0) + QUEUE_EXTRA_MS)
     at.left = left
   end
-  if at.other then return {'type', at.other, at.left, position} end
   return {'held', at.value, at.left, position}
 end
 

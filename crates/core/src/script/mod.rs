@@ -39,19 +39,19 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "c6949820cfc68df53c43b20468578a62d08a84c4", "queue.lua");
-static RESUME: Script = script!("resume", "5e5af1edfe37eefa9538edadd2c51485f710efea");
-static STEAL: Script = script!("steal", "6d074f61f31ac690383bb2929b47c9bb7a902ce3");
+    script!("acquire", "71979d9c0ed008fa23b91794f96f8f371d21e0ab", "queue.lua");
+static RESUME: Script = script!("resume", "299d042b63cbf5404b536baf2f322728b372dc3e");
+static STEAL: Script = script!("steal", "f91939b614ffb746bd2cd824cd4d04e71dd7863b");
 static RELEASE: Script =
-    script!("release", "312b33916ee6137aeb8c193826229026d6d611a0", "queue.lua");
+    script!("release", "fbd5da85080c952367083837e06b843fe69b4ea8", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "9aa9ad976c37a7237a27c685434362ebd0484773", "queue.lua");
+    script!("force_release", "c6948c3770f6adb169c1f2a8984bf1fed238a78c", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "5dff0041b7c48df9524a7d441bff618ba603100b", "queue.lua");
-static CONFIRM: Script = script!("confirm", "fa525a83c86990c810c139a4e69a703de369c53a");
-static CLOCK: Script = script!("clock", "2a039be1f1d4b2cbb1c3e33a4c70bad8d5c8ae6d");
-static RENEW: Script = script!("renew", "6fd564921f383bd32762f9bf915487cf01ca67dd");
-static LOOK: Script = script!("look", "fdf46d473d0eef6ef0bb8f41e07736825b9df3ef", "queue.lua");
+    script!("inspect", "9d90fe11ae3d712dc428e7d7782707ad402c7192", "queue.lua");
+static CONFIRM: Script = script!("confirm", "c36c8367e35d291a121d45623b6ee5bf7c482a85");
+static CLOCK: Script = script!("clock", "d1f32f091f7137f2923704786e809e8b3fb2e720");
+static RENEW: Script = script!("renew", "e207809120253223b21dab36cd67439feb377605");
+static LOOK: Script = script!("look", "27dad2c71ee668a98216ea1b3916dd5f0adf5f6c", "queue.lua");
 
 /// Every script, for tests and for those who audit them.
 pub static ALL: [&Script; 10] = [
@@ -95,9 +95,14 @@ impl Call {
                 call.args.push(proposal.map(|p| number(p.get())).unwrap_or_default());
                 call.args.extend(place.iter().flat_map(|place| place_of(place, token)));
             }
-            Op::Resume { key, token, ttl } | Op::Steal { key, token, ttl } => {
+            Op::Resume { key, token, ttl } => {
                 call.keys_of(key);
                 call.lease(token, *ttl);
+            }
+            Op::Steal { key, token, ttl, any } => {
+                call.keys_of(key);
+                call.lease(token, *ttl);
+                call.args.push(flag(*any));
             }
             Op::Confirm { key, token, ttl, number: least } => {
                 call.keys_of(key);
@@ -108,12 +113,15 @@ impl Call {
             Op::Release { key, token, entries, bury, open_ms, number: least } => {
                 call.keys_of(key);
                 call.args.push(token.as_bytes().to_vec());
-                call.args.push(number(u64::from(*bury)));
+                call.args.push(flag(*bury));
                 call.args.push(number(*open_ms));
                 call.args.push(least.map(|least| number(least.get())).unwrap_or_default());
                 call.args.extend(entries.iter().map(|entry| entry.member(token)));
             }
-            Op::ForceRelease { key } => call.keys_of(key),
+            Op::ForceRelease { key, token, any } => {
+                call.keys_of(key);
+                call.args.extend([token.as_bytes().to_vec(), flag(*any)]);
+            }
             Op::Inspect { key } => {
                 call.keys_of(key);
                 call.args.push(Inspection::MOST_WAITERS.to_string().into_bytes());
@@ -169,6 +177,10 @@ fn place_of(place: &Place, token: &Token) -> [Vec<u8>; 4] {
         place.previous.as_ref().map(|entry| entry.member(token)).unwrap_or_default(),
         place.suspect.as_ref().map(|channel| channel.as_bytes().to_vec()).unwrap_or_default(),
     ]
+}
+
+fn flag(flag: bool) -> Vec<u8> {
+    number(u64::from(flag))
 }
 
 fn number(number: u64) -> Vec<u8> {

@@ -9,7 +9,7 @@
 --         out of memory refuses SET, and holders must keep their locks exactly then.
 local function renew(lock, fence, token, ttl, fence_ttl)
   if not is_ttl(ttl) then return {'error', 'ERR bad TTL'} end
-  local value = redis.pcall('GET', lock)
+  local value = beginning(lock)
   if type(value) == 'table' then
     if string.sub(value.err, 1, 9) ~= 'WRONGTYPE' then return {'error', value.err} end
     return {'type', redis.call('TYPE', lock).ok}

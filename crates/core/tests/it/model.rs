@@ -43,7 +43,7 @@ impl Model {
             | Op::Resume { key, .. }
             | Op::Steal { key, .. }
             | Op::Release { key, .. }
-            | Op::ForceRelease { key }
+            | Op::ForceRelease { key, .. }
             | Op::Inspect { key } => self.row(key).apply(at, &present, op),
             Op::Renew(leases) => {
                 let renew = leases.iter().map(|l| self.row(&l.key).renew(at, l));
@@ -73,7 +73,7 @@ impl Model {
 
     /// What an op finds, if it is about one lock.
     pub(crate) fn before(&mut self, at: NodeTime, op: &Op) -> Option<Before> {
-        let (Op::Acquire { key, .. } | Op::Release { key, .. } | Op::ForceRelease { key }) = op
+        let (Op::Acquire { key, .. } | Op::Release { key, .. } | Op::ForceRelease { key, .. }) = op
         else {
             return None;
         };

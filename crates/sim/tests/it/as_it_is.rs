@@ -35,6 +35,8 @@ const TWO: Config = Config {
     together: false,
     most_served: 64,
     cancels: true,
+    by_force: false,
+    keeps: false,
     pushes_first: true,
     patience: 20,
     faults: FAULTS,
@@ -86,6 +88,26 @@ fn two_clients_with_two_waiters_each() {
         let config = Config { attempts: 2, together: true, pushes_first, ..TWO };
         all("two, two at a time, no time", 72_000, config);
     }
+}
+
+#[test]
+fn two_clients_that_take_the_lock_by_force() {
+    let config = Config { by_force: true, ..TWO };
+    let faults = Faults { disconnects: 1, ..FAULTS };
+    all("two, by force, a disconnect", 18_000, Config { faults, ..config });
+    let faults = Faults { ticks: Some(1), disconnects: 1, ..FAULTS };
+    all("two, by force, a disconnect, 1 tick", 95_000, Config { faults, ..config });
+    let faults = Faults { disconnects: 2, ..FAULTS };
+    all("two, by force, 2 disconnects", 200_000, Config { faults, ..config });
+}
+
+#[test]
+fn two_clients_that_resume_confirm_and_ask_for_a_lost_key_again() {
+    let config = Config { keeps: true, ..TWO };
+    let faults = Faults { disconnects: 1, deletes: 1, renewals: 1, ..FAULTS };
+    all("two, a disconnect, a DEL, 1 request of a holder", 90_000, Config { faults, ..config });
+    let faults = Faults { ticks: Some(1), disconnects: 1, renewals: 1, ..FAULTS };
+    all("two, a disconnect, 1 request of a holder, 1 tick", 104_000, Config { faults, ..config });
 }
 
 #[test]

@@ -44,6 +44,21 @@ fn a_release_that_was_cut_off_must_leave_a_tombstone() {
     finds(Kind::GhostHolder, 7, Flaw::StaleStanding, clients(1, ONE_CUT));
 }
 
+/// The bytes of an undone steal, or of an undone release by force, arrive late.
+#[test]
+fn what_is_done_by_force_must_obey_a_tombstone() {
+    let by_force = |clients, faults| Config { by_force: true, ..self::clients(clients, faults) };
+    finds(Kind::GhostHolder, 6, Flaw::ForceIgnoresTombstone, by_force(1, ONE_CUT));
+    finds(Kind::GhostForce, 8, Flaw::ForceIgnoresTombstone, by_force(2, ONE_CUT));
+}
+
+#[test]
+fn a_key_that_was_asked_for_once_more_needs_a_tombstone_too() {
+    let faults = Faults { disconnects: 1, renewals: 1, deletes: 1, ..NONE };
+    let config = Config { keeps: true, ..clients(1, faults) };
+    finds(Kind::GhostHolder, 11, Flaw::RepairIsForgotten, config);
+}
+
 #[test]
 fn who_gives_up_must_hand_on_what_was_set_for_it() {
     finds(Kind::GhostHolder, 6, Flaw::CancelOnlyDequeues, clients(2, NONE));

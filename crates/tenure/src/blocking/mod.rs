@@ -122,6 +122,12 @@ impl Lock {
         Self(self.0.let_others_in(hand_overs))
     }
 
+    /// See [`crate::Lock::overwrite_data`].
+    #[must_use]
+    pub fn overwrite_data(self, anything: bool) -> Self {
+        Self(self.0.overwrite_data(anything))
+    }
+
     /// See [`crate::Lock::label`].
     #[must_use]
     pub fn label(self, label: impl Into<String>) -> Self {

@@ -58,6 +58,7 @@ impl State {
                     return Ok(Acquired::Yes(quest.hold(number, sent)?));
                 }
                 Tried::Free => return Ok(Acquired::Free),
+                Tried::NotALock(found) => return Ok(Acquired::NotALock(found)),
                 Tried::Again => continue,
                 Tried::Held(held) => {
                     event::contended(key, class, &held.holder);
@@ -151,7 +152,9 @@ impl State {
     fn limit(&self, request: &AcquireRequest, waiting: &Waiting) -> Duration {
         let ttl = request.settings.ttl.get();
         let limit = match (self.nodes.sole(), &request.how) {
-            (None, How::Try | How::Steal) => request.node_limit.unwrap_or_else(|| vote_limit(ttl)),
+            (None, How::Try | How::Steal { .. }) => {
+                request.node_limit.unwrap_or_else(|| vote_limit(ttl))
+            }
             _ => command_limit(ttl),
         };
         match request.wait {

@@ -3,7 +3,9 @@
 
 use std::{rc::Rc, time::Duration};
 
-use tenure_core::{FencingToken, Holder, Inspection, Next, Op, Quorum, Release, Reply, Ttl};
+use tenure_core::{
+    FencingToken, Holder, Inspection, LockKey, Next, Op, Quorum, Release, Reply, Token, Ttl,
+};
 
 use super::{
     nodes::{Answers, each, each_until},
@@ -11,7 +13,9 @@ use super::{
     tally::{Said, Tally, Verdict},
 };
 use crate::{
+    clock,
     error::{NodeError, NodeErrorKind, NodeErrors},
+    node::Standing,
     report::NodeReport,
 };
 
@@ -31,9 +35,13 @@ impl State {
         let calls =
             self.nodes.iter().map(|(id, _)| self.nodes.call(id, op.clone(), limit)).collect();
         let state = Rc::clone(self);
-        let (is_inspection, is_forced) =
-            (matches!(&op, Op::Inspect { .. }), matches!(&op, Op::ForceRelease { .. }));
+        let is_inspection = matches!(&op, Op::Inspect { .. });
+        let forcing = match &op {
+            Op::ForceRelease { key, token, .. } => Some((key.clone(), token.clone())),
+            _ => None,
+        };
         async move {
+            let is_forced = forcing.is_some();
             let quorum = state.nodes.quorum();
             let merge = |answers: Answers| match (is_inspection, is_forced) {
                 (true, _) => inspected(quorum, answers).map(Reply::Inspected),
@@ -44,6 +52,9 @@ impl State {
             // reaches them all the same; one by force is not sent when nobody waits for it.
             let are_enough = |answers| !is_forced && merge(answers).is_ok();
             let answers = each_until(calls, are_enough).await;
+            if let Some((key, token)) = forcing {
+                state.undo_late(&key, &token, &answers);
+            }
             if let (Some(_), Some(answer)) = (state.nodes.sole(), answers.first()) {
                 return answer.clone().map_err(NodeErrors::from);
             }
@@ -51,6 +62,17 @@ impl State {
                 || NodeError::new(state.nodes.first().name(), NodeErrorKind::Protocol).into();
             // With no error there is an answer, or a node did not answer what it was asked.
             merge(answers).map_err(|errors| errors.unwrap_or_else(out_of_step))
+        }
+    }
+
+    /// Has each node refuse a release by force that it did not answer: it may still arrive, and the
+    /// next holder's key would be gone.
+    fn undo_late(self: &Rc<Self>, key: &LockKey, token: &Token, answers: &Answers) {
+        for ((node, _), answer) in self.nodes.iter().zip(answers) {
+            if answer.as_ref().is_err_and(NodeError::may_be_applied) {
+                let standing = Standing { ambiguous: true, ..Standing::default() };
+                self.undo(node, key.clone(), token.clone(), standing, clock::now());
+            }
         }
     }
 
@@ -121,15 +143,19 @@ fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<Node
     Ok(Inspection { held: of_majority, last_number, waiters: Vec::new(), waiting: 0 })
 }
 
-/// Whose keys were deleted on most of the nodes, when a majority has answered.
+/// Whose keys were deleted on most of the nodes, when a majority has answered; or what was left
+/// alone, where that was on a majority, or all that was found.
 fn forced(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeErrors>> {
     let (mut holders, mut told, mut failed) = (Vec::new(), 0, Vec::new());
+    let mut left = Vec::new();
     for answer in answers {
         match answer {
             Ok(Reply::Released { release, .. }) => {
                 told += 1;
-                if let Release::Released(holder) | Release::Other(holder) = release {
-                    holders.push(holder);
+                match release {
+                    Release::Released(holder) => holders.push(holder),
+                    Release::Other(holder) => left.push(holder),
+                    Release::Free => {}
                 }
             }
             Ok(_) => {}
@@ -138,6 +164,10 @@ fn forced(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeErrors
     }
     if told < quorum.needed() {
         return Err(NodeErrors::of(failed));
+    }
+    if left.len() >= quorum.needed() || holders.is_empty() {
+        let left = left.into_iter().next();
+        return Ok(left.map_or(Release::Free, Release::Other));
     }
     let count = |holder: &Holder| holders.iter().filter(|other| *other == holder).count();
     let most = holders.iter().max_by_key(|holder| count(holder)).cloned();

@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-use tenure_core::{Held, HolderLabel, LeaseSettings, LockKey, Op, Reply, Token, Ttl, Wait};
+use tenure_core::{Held, Holder, HolderLabel, LeaseSettings, LockKey, Op, Reply, Token, Ttl, Wait};
 use tokio::sync::oneshot;
 
 use super::lease::{Holding, LeaseId};
@@ -64,9 +64,24 @@ pub(crate) enum How {
     /// When it is free.
     Try,
     /// From its holder.
-    Steal,
+    Steal {
+        /// Replace a value, too, that no lock library writes.
+        any: bool,
+    },
     /// By the token that holds it already.
     Resume(Token),
+}
+
+impl How {
+    /// Whether what a node holds is no lock to this way: nobody who waits for it gets it.
+    pub(crate) fn refuses(&self, found: &Holder) -> bool {
+        match self {
+            Self::Try => matches!(found, Holder::ForeignType(_)),
+            // It is refused for this reason only.
+            Self::Steal { .. } => true,
+            Self::Resume(_) => false,
+        }
+    }
 }
 
 /// How an acquisition ended.
@@ -80,4 +95,6 @@ pub(crate) enum Acquired {
     },
     /// Nobody holds the lock, so there is nothing to resume.
     Free,
+    /// What stands at the key is no lock, and was left alone.
+    NotALock(Holder),
 }

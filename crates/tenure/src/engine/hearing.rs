@@ -68,9 +68,11 @@ mod tests {
         let key = LockKey::new("k").unwrap();
         let node = state.nodes.first();
         let hearing = Hearing::begin(&state, &key);
-        let token = "0123456789abcdef0123456789abcdef@h".parse().unwrap();
+        let [holder, token] =
+            ["0", "1"].map(|digit| format!("{}@h", digit.repeat(32)).parse().unwrap());
         let ttl = tenure_core::Ttl::new(LIMIT).unwrap();
-        for op in [Op::Steal { key: key.clone(), token, ttl }, Op::ForceRelease { key }] {
+        let force = Op::ForceRelease { key: key.clone(), token, any: false };
+        for op in [Op::Steal { key, token: holder, ttl, any: false }, force] {
             node.call(op, LIMIT).await.unwrap();
         }
         let mut waiting = Waiting::new(clock::now(), Wait::Forever);

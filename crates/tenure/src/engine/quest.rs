@@ -3,8 +3,8 @@
 use std::{rc::Rc, sync::Arc, time::Duration};
 
 use tenure_core::{
-    Attempt, FencingToken, Held, NodeId, Op, Outcome, Quorum, Reply, Ticket, Timestamp, Token, Ttl,
-    Vote, Wait, Waiting,
+    Attempt, FencingToken, Held, Holder, NodeId, Op, Outcome, Quorum, Reply, Ticket, Timestamp,
+    Token, Ttl, Vote, Wait, Waiting,
 };
 
 use super::{
@@ -34,6 +34,8 @@ pub(super) enum Tried {
     /// Ask again at once.
     Again,
     Free,
+    /// What stands at the key is no lock: nothing was changed, and waiting is in vain.
+    NotALock(Holder),
     /// It could not be told; and who holds the lock where it could, if without them there would be
     /// a majority: waiting for them may help.
     Untold(NoQuorum, Option<Held>),
@@ -66,7 +68,7 @@ impl<'a> Quest<'a> {
     ) -> Result<Self, AcquireError> {
         let token = match &request.how {
             How::Resume(token) => token.clone(),
-            How::Try | How::Steal => {
+            How::Try | How::Steal { .. } => {
                 let random = random::token().map_err(|_| AcquireError::EngineStopped)?;
                 Token::new(random, &request.label)
             }
@@ -92,7 +94,7 @@ impl<'a> Quest<'a> {
             (Some(_), _) => self.attempt_on_one(waiting, limit).await,
             // It is large and rare, and the many who wait are to be small.
             (None, How::Resume(token)) => Box::pin(self.resume(token, limit)).await,
-            (None, How::Try | How::Steal) => self.vote(waiting, limit).await,
+            (None, How::Try | How::Steal { .. }) => self.vote(waiting, limit).await,
         }
     }
 
@@ -116,6 +118,7 @@ impl<'a> Quest<'a> {
                 waiting.handle_round(clock::now().since(self.sent));
                 Tried::Held(held)
             }
+            Err(Failed::NotALock(found)) => Tried::NotALock(found),
             Err(Failed::Untold(none, held)) => Tried::Untold(none, held),
         }
     }
@@ -147,6 +150,10 @@ impl<'a> Quest<'a> {
         while let Some(node) = attempt.poll_ask() {
             let vote = match self.ask(waiting, limit).await {
                 Ok(Reply::Granted(number)) => Vote::Granted(number),
+                Ok(Reply::Held(held)) if self.request.how.refuses(&held.holder) => {
+                    self.open = self.is_queued();
+                    return Tried::NotALock(held.holder);
+                }
                 Ok(Reply::Held(held)) => Vote::Refused { held, last_number: None },
                 Ok(Reply::Queued { held, ticket, position }) => {
                     return Tried::Queued { held, ticket, position };
@@ -196,7 +203,7 @@ impl<'a> Quest<'a> {
         let node = self.state.nodes.first();
         match how {
             How::Resume(_) => node.call(Op::Resume { key, token, ttl }, limit),
-            How::Steal => node.call(Op::Steal { key, token, ttl }, limit),
+            How::Steal { any } => node.call(Op::Steal { key, token, ttl, any: *any }, limit),
             How::Try => {
                 let op = Op::Acquire { key, token, ttl, proposal: None, place: None };
                 if *wait == Wait::No {

@@ -3,7 +3,8 @@
 use std::{rc::Rc, time::Duration};
 
 use tenure_core::{
-    Attempt, Confirmation, FencingToken, Held, NodeId, Op, Outcome, Reply, Timestamp, Token, Vote,
+    Attempt, Confirmation, FencingToken, Held, Holder, NodeId, Op, Outcome, Reply, Timestamp,
+    Token, Vote,
 };
 use tokio::sync::mpsc;
 
@@ -56,6 +57,8 @@ enum Says {
 pub(super) enum Failed {
     /// So many nodes refused that nobody else's answer matters.
     Held(Held),
+    /// On so many nodes something stands at the key that is no lock, that no majority can grant.
+    NotALock(Holder),
     /// Too many could not tell; and who holds the lock on the others, where that is what was
     /// missing for a majority.
     Untold(NoQuorum, Option<Held>),
@@ -79,7 +82,7 @@ impl Ballot {
         while let Some(id) = attempt.poll_ask() {
             let (key, token, ttl) = (request.key.clone(), token.clone(), settings.ttl);
             let op = match request.how {
-                How::Steal => Op::Steal { key, token, ttl },
+                How::Steal { any } => Op::Steal { key, token, ttl, any },
                 How::Try | How::Resume(_) => {
                     Op::Acquire { key, token, ttl, proposal: Some(proposal), place: None }
                 }
@@ -128,7 +131,7 @@ impl Ballot {
             match outcome {
                 // Which servers are well is worth a moment to whoever is told that too few are.
                 Some(Outcome::Unknown { .. }) if self.has_open() && clock::now() < patience => {}
-                Some(outcome) => return self.ended(state, outcome),
+                Some(outcome) => return self.ended(state, request, outcome),
                 None => {}
             }
             let has_dead = self.nodes.iter().any(|node| node.dead.is_some());
@@ -255,12 +258,33 @@ impl Ballot {
         }
     }
 
-    fn ended(&self, state: &State, outcome: Outcome) -> Result<FencingToken, Failed> {
+    fn ended(
+        &self,
+        state: &State,
+        request: &AcquireRequest,
+        outcome: Outcome,
+    ) -> Result<FencingToken, Failed> {
         match outcome {
             Outcome::Acquired(number) => Ok(number),
-            Outcome::Held(held) => Err(Failed::Held(held)),
+            Outcome::Held(held) => Err(match self.no_lock(state, request) {
+                Some(found) => Failed::NotALock(found),
+                None => Failed::Held(held),
+            }),
             Outcome::Unknown { .. } | Outcome::TooLate => Err(self.untold(state)),
         }
+    }
+
+    /// What stands at the key that is no lock, where no majority is left without it.
+    fn no_lock(&self, state: &State, request: &AcquireRequest) -> Option<Holder> {
+        let found = |standing: &tenure_core::Standing| match standing.heard() {
+            Some(Vote::Refused { held, .. }) => {
+                Some(held.holder.clone()).filter(|found| request.how.refuses(found))
+            }
+            _ => None,
+        };
+        let mut found = self.attempt.standings().iter().filter_map(found);
+        let quorum = state.nodes.quorum();
+        found.nth(quorum.nodes() - quorum.needed())
     }
 
     /// What each node said, as far as it has by now.

@@ -31,6 +31,14 @@ pub enum AcquireError {
         /// Who held the lock at the last try.
         holder: Holder,
     },
+    /// What stands at the key is no lock, so nobody who waits for it gets it: a value of another
+    /// type than string; and for [`Lock::steal`](crate::Lock::steal) whatever no lock library
+    /// writes. It was left alone. No key of ours remains.
+    #[error("the key cannot be a lock: it holds {found}")]
+    NotALock {
+        /// What stands there.
+        found: Holder,
+    },
     /// Too few servers answered to tell whether the lock is free.
     ///
     /// A key of ours may remain, at most for the TTL: an attempt whose answer was lost is undone
@@ -146,7 +154,14 @@ pub enum InspectError {
     /// The key, a TTL or an address is bad. Nothing was sent.
     #[error(transparent)]
     Config(ConfigError),
-    /// Too few servers could tell. A release by force may have happened, or may yet.
+    /// No lock library writes what stands at the key, so a release by force left it alone.
+    #[error("the key cannot be a lock: it holds {found}")]
+    NotALock {
+        /// What stands there.
+        found: Holder,
+    },
+    /// Too few servers could tell. A release by force may have happened, or may yet, until it is
+    /// cancelled in the background.
     #[error("the servers did not answer")]
     Unanswered(#[source] NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.

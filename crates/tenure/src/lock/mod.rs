@@ -15,6 +15,7 @@ use crate::{
     error::{AcquireError, InspectError, NodeErrors, ReleaseError, RunError},
     event,
     guard::{Lease, LockGuard},
+    random,
     report::NodeReport,
 };
 
@@ -171,13 +172,15 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`AcquireError::NoQuorum`] when the server could not tell.
+    /// [`AcquireError::NotALock`] when no lock library writes what stands at the key; see
+    /// [`Lock::overwrite_data`]. [`AcquireError::NoQuorum`] when the server could not tell: the
+    /// request is then undone in the background, and takes nothing when it arrives after that.
     ///
     /// # Cancel safety
     ///
     /// As [`Lock::acquire`]; the earlier holder does not get the lock back.
     pub async fn steal(&self) -> Result<LockGuard, AcquireError> {
-        match self.ask(How::Steal, Wait::No).await? {
+        match self.ask(How::Steal { any: self.settings.overwrite_data }, Wait::No).await? {
             Ok(guard) => Ok(guard),
             Err(missed) => Err(missed.into_error()),
         }
@@ -191,15 +194,24 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`InspectError::Unanswered`] when the server could not tell; the key may be deleted.
+    /// [`InspectError::NotALock`] when no lock library writes what stands at the key; see
+    /// [`Lock::overwrite_data`]. [`InspectError::Unanswered`] when the server could not tell; the
+    /// key may be deleted. What arrives later than that is refused: the request is cancelled in the
+    /// background.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future does not take the request back.
     pub async fn force_release(&self) -> Result<Option<Holder>, InspectError> {
         let key = self.settings.key().map_err(InspectError::Config)?;
-        match self.ask_node(Op::ForceRelease { key }).await? {
+        let random = random::token().map_err(|_| InspectError::EngineStopped)?;
+        let token = Token::new(random, &self.default_label);
+        let op = Op::ForceRelease { key, token, any: self.settings.overwrite_data };
+        match self.ask_node(op).await? {
             Reply::Released { release: Release::Released(holder), .. } => Ok(Some(holder)),
+            Reply::Released { release: Release::Other(found), .. } => {
+                Err(InspectError::NotALock { found })
+            }
             _ => Ok(None),
         }
     }
@@ -265,6 +277,7 @@ impl Lock {
                 Ok(Err(Missed { waited, holder: Some(held.holder) }))
             }
             Acquired::Free => Ok(Err(Missed { waited: Duration::ZERO, holder: None })),
+            Acquired::NotALock(found) => Err(AcquireError::NotALock { found }),
         }
     }
 

@@ -120,6 +120,18 @@ impl Lock {
         self
     }
 
+    /// Whether [`Lock::steal`] and [`Lock::force_release`] destroy what no lock library writes; not
+    /// unless set.
+    ///
+    /// They refuse a value of another type than string, an empty string, one longer than 255 bytes,
+    /// and one that begins like JSON or XML (`{`, `[`, `<`): it is somebody's data under a mistaken
+    /// key. A short string may be data, too, and is taken for a lock: nothing in it tells.
+    #[must_use]
+    pub fn overwrite_data(mut self, anything: bool) -> Self {
+        self.settings.overwrite_data = anything;
+        self
+    }
+
     /// The name under which this lock is counted in metrics: `default` unless set.
     ///
     /// Keys are without number and make no good label; name the kind of lock instead.

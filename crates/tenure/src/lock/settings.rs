@@ -38,6 +38,7 @@ pub(super) struct Settings {
     pub(super) label: Option<String>,
     pub(super) class: Class,
     pub(super) let_others_in: Option<u32>,
+    pub(super) overwrite_data: bool,
 }
 
 impl Settings {
@@ -55,6 +56,7 @@ impl Settings {
             label: None,
             class: "default".into(),
             let_others_in: None,
+            overwrite_data: false,
         }
     }
 

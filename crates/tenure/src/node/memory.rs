@@ -166,7 +166,7 @@ mod tests {
         let (entries, number) = (Vec::new(), FencingToken::new(1));
         let ttl = Ttl::new(Duration::from_secs(600)).unwrap();
         let hearer = Hearer::new(&key);
-        let take = Op::Steal { key: key.clone(), token: token.clone(), ttl };
+        let take = Op::Steal { key: key.clone(), token: token.clone(), ttl, any: false };
         let release = Op::Release { key, token, entries, bury: false, open_ms: 0, number };
         let open = || MemoryNode::open("memory://hints".into(), Some("hints"));
         let (holder, waiter) = (open(), open());

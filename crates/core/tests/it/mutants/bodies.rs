@@ -33,8 +33,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "acquire tells the time left in seconds",
         &["acquire"],
-        "local left = redis.call('PTTL', K)\nlocal form",
-        "local left = redis.call('TTL', K)\nlocal form",
+        "local left = redis.call('PTTL', K)\n--",
+        "local left = redis.call('TTL', K)\n--",
     ),
     Mutant(
         "resume takes a free lock",
@@ -43,13 +43,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "return keep(request, token, ttl, fence_ttl)",
     ),
     Mutant("resume takes another's lock", &["resume"], "if value == token then", "if value then"),
-    Mutant(
-        "steal is polite",
-        &["steal"],
-        "local number, fault = next_number()\nif",
-        "if read(K) then return {request, 'fault', 'value'} end\n\
-         local number, fault = next_number()\nif",
-    ),
     Mutant(
         "renew creates a key",
         &["renew"],

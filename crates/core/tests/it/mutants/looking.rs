@@ -3,24 +3,12 @@
 use super::Mutant;
 
 pub(super) const MUTANTS: &[Mutant] = &[
-    Mutant("a look of the holder itself", LOOK, "if at.value == token or not", "if not"),
+    Mutant("a look of the holder itself", LOOK, "or at.value == token", ""),
     Mutant(
         "one who looks at a free lock waits on",
         LOOK,
-        "if at.value == token or not at.value and not at.other then",
+        "if not at.value or at.value == token then",
         "if at.value == token then",
-    ),
-    Mutant(
-        "one who looks at a value of another type goes",
-        LOOK,
-        "not at.value and not at.other then",
-        "not at.value then",
-    ),
-    Mutant(
-        "a value of another type is told as a value",
-        LOOK,
-        "if at.other then return {'type', at.other,",
-        WRONG_FORM,
     ),
     Mutant(
         "one who is in no queue waits on",
@@ -61,7 +49,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if lock ~= at.lock then",
         "if not at.lock then",
     ),
-    Mutant("a queue's end is moved for the first lock alone", LOOK, "at = {lock = lock}", FORGETS),
+    Mutant("a queue's end is moved for the first lock alone", LOOK, READ, FORGETS),
     Mutant(
         "a look is for the first waiter alone",
         LOOK,
@@ -102,13 +90,12 @@ const KEEPS_THE_LOCK: &str = "redis.call('PEXPIRE', queue, math.max(left, 0) + Q
     if left > 0 then redis.call('PEXPIRE', lock, left + 1000) end";
 const ONLY_RAISES: &str = "redis.call('PEXPIRE', queue, \
     math.max(redis.call('PTTL', queue), math.max(left, 0) + QUEUE_EXTRA_MS))";
-const WRONG_FORM: &str = "if at.other then return {'held', at.other,";
-const FORGETS: &str = "at = {lock = lock, left = at.left}";
+const FORGETS: &str = "at = {lock = lock, value = read(lock), left = at.left}\n";
 const SCORE: &str = "tonumber(redis.call('ZSCORE', queue, entry))";
 const LET_GO: &str = "if not position then return {'go'} end";
 const LETS_IN: &str =
     "if not position then redis.call('ZADD', queue, wall_us(), entry) return {'go'} end";
 const POPS: &str = "if not position then redis.call('ZPOPMIN', queue) return {'go'} end";
-const READ: &str = "at.value, at.other = read(lock)\n";
-const TAKES: &str = "at.value, at.other = read(lock) if not at.value and not at.other then \
+const READ: &str = "at = {lock = lock, value = read(lock)}\n";
+const TAKES: &str = "at = {lock = lock, value = read(lock)} if at.value == false then \
     redis.call('SET', lock, token, 'PX', 1000) end\n";

@@ -1,6 +1,7 @@
 //! Proof that the property can fail: scripts broken on purpose, each of which it must catch.
 
 mod bodies;
+mod force;
 mod library;
 mod looking;
 mod numbers;
@@ -62,7 +63,8 @@ fn every_script_has_mutants() {
 
 fn mutants() -> impl Iterator<Item = &'static Mutant> {
     let libraries = library::MUTANTS.iter().chain(serving::MUTANTS);
-    let bodies = bodies::MUTANTS.iter().chain(places::MUTANTS).chain(looking::MUTANTS);
+    let bodies =
+        bodies::MUTANTS.iter().chain(places::MUTANTS).chain(looking::MUTANTS).chain(force::MUTANTS);
     libraries.chain(numbers::MUTANTS).chain(bodies)
 }
 

@@ -94,6 +94,10 @@ fn others() -> Vec<(&'static str, Seen, Held)> {
         ("another library", text("d41d8cd9", 500), held(foreign(b"d41d8cd9"), Some(500))),
         ("another library, for ever", text("1", NO_END), held(foreign(b"1"), None)),
         ("an empty value", text("", 500), held(foreign(b""), Some(500))),
+        ("a long value", text([b'x'; 70_000], 500), held(foreign(&[b'x'; 256]), Some(500))),
+        ("JSON", text("{}", NO_END), held(foreign(b"{}"), None)),
+        ("a list of JSON", text("[1]", 500), held(foreign(b"[1]"), Some(500))),
+        ("XML", text("<a/>", 500), held(foreign(b"<a/>"), Some(500))),
         ("bytes", text(b"\0\r\n\xff", 500), held(foreign(b"\0\r\n\xff"), Some(500))),
         ("a hash (Redisson)", hash(500), held(hash_holder(), Some(500))),
         ("a hash, for ever", hash(NO_END), held(hash_holder(), None)),
@@ -112,19 +116,28 @@ fn acquire_and_resume_leave_what_another_holds() {
 }
 
 #[test]
-fn steal_takes_it_from_whoever_holds_it() {
-    let from = others().into_iter().map(|(name, holder, _)| (name, holder));
-    let from = from.chain([("nobody", nothing()), ("itself", token(&ours(), 9_000))]);
-    let row = |(name, holder)| {
-        Case(
-            name,
-            [holder, fence(NOW + 1, 5_000)],
-            steal(1_000),
-            granted(NOW + 2),
-            [token(&ours(), 1_000), fence(NOW + 2, DAY + 1_000)],
-        )
+fn steal_takes_it_from_whoever_holds_it_and_leaves_data_alone_unless_told() {
+    let row = |name, holder, op: Op| {
+        let after = [token(&ours(), 1_000), fence(NOW + 2, DAY + 1_000)];
+        Case(name, [holder, fence(NOW + 1, 5_000)], op, granted(NOW + 2), after)
     };
-    check(&from.map(row).collect::<Vec<_>>());
+    let any = || Op::Steal { key: lock(), token: ours(), ttl: ttl(1_000), any: true };
+    let mut rows = vec![
+        row("nobody", nothing(), steal(1_000)),
+        row("itself", token(&ours(), 9_000), steal(1_000)),
+        row("at the bound", text([b'x'; 255], 500), steal(1_000)),
+    ];
+    for (name, holder, told) in others() {
+        rows.push(row(name, holder.clone(), any()));
+        rows.push(if told.holder.may_be_lock() {
+            row(name, holder, steal(1_000))
+        } else {
+            let keys = [holder, fence(NOW + 1, 5_000)];
+            Case(name, keys.clone(), steal(1_000), Reply::Held(told), keys)
+        });
+    }
+    check(&rows);
+    assert_eq!(others().iter().filter(|(.., told)| !told.holder.may_be_lock()).count(), 7);
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn resume(ms: u64) -> Op {
 }
 
 fn steal(ms: u64) -> Op {
-    Op::Steal { key: lock(), token: ours(), ttl: ttl(ms) }
+    Op::Steal { key: lock(), token: ours(), ttl: ttl(ms), any: false }
 }
 
 fn renew(ms: u64) -> Op {
@@ -112,7 +112,7 @@ fn release() -> Op {
 }
 
 fn force_release() -> Op {
-    Op::ForceRelease { key: lock() }
+    Op::ForceRelease { key: lock(), token: ours(), any: false }
 }
 
 fn inspect() -> Op {

@@ -86,7 +86,8 @@ fn a_user_who_lacks_a_command_is_told_so_and_leaves_nothing() {
         let held = [token(&ours(), 500), fence(7, 500)];
         let free = [nothing(), nothing()];
         for (command, before, op) in [
-            ("get", &free, acquire(1_000)),
+            ("getrange", &free, acquire(1_000)),
+            ("exists", &free, acquire(1_000)),
             ("time", &free, acquire(1_000)),
             ("set", &free, acquire(1_000)),
             ("set", &held, steal(1_000)),
@@ -95,9 +96,9 @@ fn a_user_who_lacks_a_command_is_told_so_and_leaves_nothing() {
             ("pttl", &held, renew(1_000)),
             ("del", &held, release()),
             ("del", &held, force_release()),
-            ("get", &held, release()),
-            ("get", &held, inspect()),
-            ("get", &held, confirm()),
+            ("getrange", &held, release()),
+            ("getrange", &held, inspect()),
+            ("getrange", &held, confirm()),
             ("set", &held, confirm()),
             ("time", &held, confirm()),
         ] {
@@ -115,9 +116,9 @@ fn a_user_who_lacks_a_command_is_told_so_and_leaves_nothing() {
             assert!(words.starts_with(start), "{kind}: {op:?} without {command}: {words}");
             assert_eq!(node.look(&[lock()]).0, *before, "{kind}: {op:?} without {command}");
         }
-        // Without GET, a renewal is refused in its own place.
+        // Without GETRANGE, a renewal is refused in its own place.
         put(&mut node, &held);
-        node.cmd(&["ACL", "SETUSER", "default", "-get"]);
+        node.cmd(&["ACL", "SETUSER", "default", "-getrange"]);
         let Ok(Reply::Renewed(answers)) = node.ask(&renew(1_000)) else {
             panic!("{kind}: no renewals");
         };

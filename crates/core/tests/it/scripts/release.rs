@@ -23,18 +23,27 @@ fn release_deletes_the_tokens_own_lock_alone() {
 }
 
 #[test]
-fn force_release_deletes_whatever_is_there() {
-    let kept = fence(7, 5_000);
-    let row = |name, before, release| {
-        let reply = released(release);
-        Case(name, [before, kept.clone()], force_release(), reply, [nothing(), kept.clone()])
+fn force_release_deletes_whatever_holds_it_and_leaves_data_alone_unless_told() {
+    let kept = || fence(7, 5_000);
+    let row = |name, before, op: Op, release| {
+        Case(name, [before, kept()], op, released(release), [nothing(), kept()])
     };
+    let stays = |name, before: Seen, holder| {
+        let keys = [before, kept()];
+        Case(name, keys.clone(), force_release(), released(Release::Other(holder)), keys)
+    };
+    let any = || Op::ForceRelease { key: lock(), token: ours(), any: true };
     check(&[
-        row("a client of ours", token(&theirs(), 500), Release::Released(bob())),
-        row("another library", text("1", NO_END), Release::Released(foreign(b"1"))),
-        row("an empty value", text("", 500), Release::Released(foreign(b""))),
-        row("a value of another type", hash(NO_END), Release::Released(hash_holder())),
-        row("nobody", nothing(), Release::Free),
+        row("ours", token(&theirs(), 500), force_release(), Release::Released(bob())),
+        row("others", text("1", NO_END), force_release(), Release::Released(foreign(b"1"))),
+        row("nobody", nothing(), force_release(), Release::Free),
+        stays("an empty value", text("", 500), foreign(b"")),
+        stays("a value of another type", hash(NO_END), hash_holder()),
+        stays("a long value", text([b'x'; 256], 500), foreign(&[b'x'; 256])),
+        stays("JSON", text("{}", 500), foreign(b"{}")),
+        row("any: empty", text("", 500), any(), Release::Released(foreign(b""))),
+        row("any: of another type", hash(NO_END), any(), Release::Released(hash_holder())),
+        row("any: nobody", nothing(), any(), Release::Free),
     ]);
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::option::weighted;
-use proptest::prelude::{Just, Strategy, prop_oneof};
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use tenure_core::{FencingToken, HolderLabel, LockKey, Op, Renewal, Token, Ttl};
 
@@ -117,8 +117,9 @@ fn op() -> impl Strategy<Value = Op> {
         4 => vec(renewal(), 1..=4).prop_map(Op::Renew),
         2 => queue::release(),
         1 => (lock(), token(), ttl()).prop_map(|(key, token, ttl)| Op::Resume { key, token, ttl }),
-        1 => (lock(), token(), ttl()).prop_map(|(key, token, ttl)| Op::Steal { key, token, ttl }),
-        1 => lock().prop_map(|key| Op::ForceRelease { key }),
+        1 => (lock(), token(), ttl(), any::<bool>())
+            .prop_map(|(key, token, ttl, any)| Op::Steal { key, token, ttl, any }),
+        1 => queue::force_release(lock()),
         1 => lock().prop_map(|key| Op::Inspect { key }),
         1 => queue::look(),
     ]

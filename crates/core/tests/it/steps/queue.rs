@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::option::weighted;
-use proptest::prelude::{Just, Strategy, prop_oneof};
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use tenure_core::{Channel, Entry, LockKey, Look, Op, Place, Ticket, Token, Ttl};
 
@@ -40,7 +40,8 @@ pub(super) fn op() -> impl Strategy<Value = Step> {
     let ask = prop_oneof![
         10 => join().boxed(),
         4 => release().boxed(),
-        2 => hold.clone().prop_map(|(key, token, ttl)| Op::Steal { key, token, ttl }),
+        2 => (hold.clone(), any::<bool>())
+            .prop_map(|((key, token, ttl), any)| Op::Steal { key, token, ttl, any }),
         3 => hold.prop_map(|(key, token, ttl)| Op::Acquire {
             key,
             token,
@@ -48,12 +49,20 @@ pub(super) fn op() -> impl Strategy<Value = Step> {
             proposal: None,
             place: None,
         }),
-        1 => lock().prop_map(|key| Op::ForceRelease { key }),
+        1 => force_release(lock()).boxed(),
         1 => lock().prop_map(|key| Op::Inspect { key }),
         1 => look().boxed(),
     ];
     let again = prop_oneof![1 => join().boxed(), 1 => look().boxed()];
     prop_oneof![5 => ask.prop_map(Step::Ask), 2 => again.prop_map(Step::Again)]
+}
+
+pub(super) fn force_release(lock: impl Strategy<Value = LockKey>) -> impl Strategy<Value = Op> {
+    (lock, token(), any::<bool>()).prop_map(|(key, token, any)| Op::ForceRelease {
+        key,
+        token,
+        any,
+    })
 }
 
 /// The first lock, nearly always, or the second: some ops are about two.

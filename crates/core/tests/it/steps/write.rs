@@ -99,12 +99,22 @@ fn write(values: Vec<Vec<u8>>) -> impl Strategy<Value = Write> {
     ]
 }
 
-/// Values of other libraries, one that looks like a token, and our own tokens.
+/// Values of other libraries, some that look like a token, our own tokens, and data: long values
+/// at the bounds of what is read, of which one begins with a token of ours.
 fn lock_values() -> Vec<Vec<u8>> {
-    let others: [&[u8]; 5] =
-        [b"", b"1", b"\0\xff\r\n", b"0123456789abcdef", b"0123456789ABCDEF0123456789ABCDEF@x"];
-    let ours = tokens().into_iter().map(|token| token.as_bytes().to_vec());
-    others.map(<[u8]>::to_vec).into_iter().chain(ours).collect()
+    let others: [&[u8]; 6] = [
+        b"",
+        b"1",
+        b"\0\xff\r\n",
+        b"0123456789abcdef",
+        b"0123456789ABCDEF0123456789ABCDEF@x",
+        b"{\"a\":1}",
+    ];
+    let ours = || tokens().into_iter().map(|token| token.as_bytes().to_vec());
+    let long = [255, 256, 257, 1_000].map(|length| vec![b'x'; length]);
+    let begins_as_ours = ours().next().map(|token| [token, vec![b'y'; 300]].concat());
+    let others = others.map(<[u8]>::to_vec).into_iter().chain(long).chain(begins_as_ours);
+    others.chain(ours()).collect()
 }
 
 /// Numbers at every edge, twice as many as of what Lua or a lenient parser could take for one.

@@ -226,7 +226,7 @@ impl Opened {
             | Op::Resume { key, .. }
             | Op::Steal { key, .. }
             | Op::Release { key, .. }
-            | Op::ForceRelease { key }
+            | Op::ForceRelease { key, .. }
             | Op::Inspect { key } => {
                 table.with(key, |row| row.apply(at, &process::is_there, op))?
             }

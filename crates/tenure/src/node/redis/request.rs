@@ -31,7 +31,9 @@ impl Request {
     pub(super) fn undoes(&self, other: &Self) -> bool {
         let Op::Release { token: released, .. } = &self.op else { return false };
         match &other.op {
-            Op::Acquire { token, .. } | Op::Steal { token, .. } => token == released,
+            Op::Acquire { token, .. }
+            | Op::Steal { token, .. }
+            | Op::ForceRelease { token, .. } => token == released,
             _ => false,
         }
     }

@@ -13,6 +13,7 @@ mod entry;
 mod executors;
 mod exit;
 mod fencing;
+mod forced;
 mod fork;
 mod late;
 mod leaks;

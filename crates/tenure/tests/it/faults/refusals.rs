@@ -92,7 +92,7 @@ fn t28_a_user_who_may_run_no_scripts() {
 /// Said inside the script, in words of their own on each server.
 #[test]
 fn t28_a_user_who_may_run_scripts_but_not_what_is_in_them() {
-    let begin = |raw: &mut Raw| ok(raw, &["ACL", "SETUSER", "default", "-get"]);
+    let begin = |raw: &mut Raw| ok(raw, &["ACL", "SETUSER", "default", "-getrange"]);
     let end = |raw: &mut Raw| ok(raw, &["ACL", "SETUSER", "default", "+@all"]);
     on_each_server(&[], NodeErrorKind::NoPermission, true, &begin, &end);
 }

@@ -12,7 +12,7 @@ const TTL: Duration = Duration::from_secs(3_600);
 
 /// Waits until the server has been asked to tell of changes to the key.
 fn until_watched(monitor: &mut Monitor, key: &str) {
-    let asked = format!("\"GET\" \"{key}\"");
+    let asked = format!("\"GETRANGE\" \"{key}\"");
     monitor.lines_until(|line| line.contains(&asked) && !line.contains("lua]"));
 }
 

@@ -99,9 +99,9 @@ fn foreign_bytes_of_any_kind_are_told_as_they_are() {
     assert_eq!(any().cmd(&["DEL", &key]).int(), 1);
 }
 
-/// A sorted set by symfony, a hash by redisson: held, though it is no string.
+/// A sorted set by symfony, a hash by redisson: no lock of ours, whoever wrote it.
 #[test]
-fn values_of_other_types_are_holders_too() {
+fn values_of_other_types_are_left_alone_and_nobody_waits_for_them() {
     let client = Client::connect(&any().url()).unwrap();
     for (kind, words) in [
         ("zset", &["ZADD", "K", "1", "token", "2", "__write__"][..]),
@@ -117,11 +117,19 @@ fn values_of_other_types_are_holders_too() {
         let held = lock.inspect().unwrap().held.unwrap();
         assert_eq!(held.holder, Holder::ForeignType(kind.into()));
         assert!(held.holder.is_foreign());
-        assert!(lock.try_acquire().unwrap().is_none());
-        assert!(ran_out(&lock.acquire_within(ms(40))));
+        // It is no lock, however long one waits, so nobody waits.
+        for refused in [lock.try_acquire().map(drop), lock.acquire().map(drop)] {
+            let found = Holder::ForeignType(kind.into());
+            assert!(
+                matches!(&refused, Err(AcquireError::NotALock { found: is }) if *is == found),
+                "{kind}: {refused:?}"
+            );
+        }
+        assert!(lock.force_release().is_err(), "{kind}");
         assert_eq!(any().cmd(&["DUMP", &key]), before, "{kind} was touched");
         assert!(pttl(any(), &key) > 30_000, "{kind}");
         // By force, when the user says so.
+        let lock = lock.overwrite_data(true);
         assert_eq!(lock.force_release().unwrap(), Some(Holder::ForeignType(kind.into())));
         assert!(!exists(any(), &key));
     }

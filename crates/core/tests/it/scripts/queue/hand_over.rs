@@ -118,11 +118,12 @@ fn a_lock_that_is_free_or_taken_by_force_is_handed_on_too() {
         Case(name, before, op, handed_over(release), now_carols(&[]), hears())
     };
     let bobs = || token(&theirs(), 500);
+    let any = Op::ForceRelease { key: lock(), token: ours(), any: true };
     check(&[
         row("free: the lease has ended", nothing(), release(), Release::Free),
         row("free, by force", nothing(), force_release(), Release::Free),
         row("held, by force", bobs(), force_release(), Release::Released(bob())),
-        row("a hash, by force", hash(NO_END), force_release(), Release::Released(hash_holder())),
+        row("a hash, by force", hash(NO_END), any, Release::Released(hash_holder())),
     ]);
     // Who steals takes the lock from its holder, and not the places from those who wait.
     check(&[Case(

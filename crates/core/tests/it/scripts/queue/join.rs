@@ -153,22 +153,33 @@ fn a_queue_has_an_end_whatever_the_lock_has() {
         row("an hour", token(&theirs(), hour), held(bob(), Some(3_600_000)), hour + EXTRA),
         row("for ever", token(&theirs(), NO_END), held(bob(), None), EXTRA),
         row("another library", text("1", NO_END), held(foreign(b"1"), None), EXTRA),
-        row("a hash", hash(500), held(hash_holder(), Some(500)), 500 + EXTRA),
     ]);
+    // A value of another type is no lock: nobody waits for it.
+    for before in [nothing(), queue(&[waits(5, &carol(), live(1))], 70_000)] {
+        let keys = [hash(500), kept.clone(), before];
+        let told = Reply::Held(held(hash_holder(), Some(500)));
+        check(&[Case("a hash", keys.clone(), join(first_time()), told, keys, Vec::new())]);
+    }
 }
 
 /// The command of a dead connection, that a server runs after the token was given up.
 #[test]
-fn a_tombstone_stops_a_late_acquire() {
+fn a_tombstone_stops_whatever_comes_late() {
     let buried = queue(&[tombstone(&ours(), 5)], 70_000);
     let row = |name, lock, op| {
         let keys = [lock, fence(7, 5_000), buried.clone()];
         Case(name, keys.clone(), op, Reply::Cancelled, keys, Vec::new())
     };
+    let steal_any = Op::Steal { key: lock(), token: ours(), ttl: ttl(1_000), any: true };
     check(&[
         row("free: no ghost holds it", nothing(), join(first_time())),
         row("free: nor by a try", nothing(), acquire(1_000)),
         row("held: no ghost waits for it", token(&theirs(), 500), join(first_time())),
         row("held: nor with a ticket", token(&theirs(), 500), join(with_ticket(5))),
+        row("free: no ghost steals it", nothing(), steal(1_000)),
+        row("held: no ghost steals it", token(&theirs(), 500), steal(1_000)),
+        row("a hash: no ghost replaces it", hash(500), steal_any),
+        row("free: no ghost hands it on", nothing(), force_release()),
+        row("held: no ghost releases it", token(&theirs(), 500), force_release()),
     ]);
 }

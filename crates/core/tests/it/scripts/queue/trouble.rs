@@ -141,7 +141,8 @@ fn what_is_no_queue_lets_nobody_in_and_everybody_out() {
             row("the holder itself", mine(500), acquire(1_000), granted(7), mine(1_000)),
             row("release", mine(500), release(), done(), free()),
             row("release with a tombstone", mine(500), bury, done(), free()),
-            row("by force", mine(500), force_release(), done(), free()),
+            row("by force", mine(500), force_release(), fault(), mine(500)),
+            row("stolen", bobs(), steal(1_000), fault(), bobs()),
         ]);
     }
 }

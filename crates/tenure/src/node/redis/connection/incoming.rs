@@ -72,8 +72,10 @@ impl Connection {
             },
             Some(Expected::Watched(key)) => match incoming {
                 Incoming::Error(_) => Ok(()),
-                Incoming::Reply(answer @ (Answer::Bytes(_) | Answer::Other)) => {
-                    self.shared.watches.seen(&key, tracking::bytes(&answer));
+                Incoming::Reply(answer @ Answer::Bytes(_)) => {
+                    // Without a key it is empty.
+                    let value = tracking::bytes(&answer).filter(|value| !value.is_empty());
+                    self.shared.watches.seen(&key, value);
                     Ok(())
                 }
                 _ => Err(self.protocol("a reply of another kind than a key's value")),

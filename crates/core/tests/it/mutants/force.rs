@@ -1,0 +1,53 @@
+//! Faults in what is done to a lock whoever holds it, and in how a value is read.
+
+use super::Mutant;
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    // What a lock library may have written.
+    Mutant("an empty value is a lock", FORCE, "#value > 0 and", ""),
+    Mutant("a long value is a lock", FORCE, "#value < 256 and", ""),
+    Mutant("256 bytes are a lock", FORCE, "#value < 256", "#value <= 256"),
+    Mutant("255 bytes are no lock", FORCE, "#value < 256", "#value < 255"),
+    Mutant("JSON is a lock", FORCE, "'^[{%[<]'", "'^[%[<]'"),
+    Mutant("a list of JSON is a lock", FORCE, "'^[{%[<]'", "'^[{<]'"),
+    Mutant("XML is a lock", FORCE, "'^[{%[<]'", "'^[{%[]'"),
+    Mutant("brackets anywhere are data", FORCE, "'^[{%[<]'", "'[{%[<]'"),
+    Mutant("all is a lock", FORCE, "and not may_be_lock(value) then", "and false then"),
+    Mutant("nothing is a lock", FORCE, "and not may_be_lock(value) then", "then"),
+    Mutant("steal replaces data untold", &["steal"], "ARGV[5] ~= '1' and", "false and"),
+    Mutant("steal never replaces data", &["steal"], "ARGV[5] ~= '1' and", ""),
+    Mutant("force_release deletes data untold", &["force_release"], "ARGV[3] ~= '1'", "false"),
+    Mutant("force_release never deletes data", &["force_release"], "ARGV[3] ~= '1'", "true"),
+    Mutant("steal says nothing of another type", &["steal"], "if (value or other)", "if value"),
+    // Tombstones.
+    Mutant("what is done by force obeys no tombstone", FORCE, "if late then return late end", ""),
+    Mutant(
+        "a tombstone of anybody is everybody's",
+        GIVEN_UP,
+        "'!' .. token)\n  if type",
+        "redis.call('ZRANGE', Q, -1, -1)[1] or '')\n  if type",
+    ),
+    Mutant(
+        "where no queue can be there is no tombstone to obey",
+        GIVEN_UP,
+        "if type(tombstone) == 'table' then return {request, 'fault', 'queue'} end",
+        "if type(tombstone) == 'table' then tombstone = false end",
+    ),
+    // What is read of a value.
+    Mutant("a byte less is read", READING, "'GETRANGE', key, 0, 255)\n  if", FEWER),
+    Mutant("as many bytes are read as a token has", READING, "0, 255)\n  if", "0, 37)\n  if"),
+    Mutant("an empty value is none", READING, "return there == 1 and value or", "return false and"),
+    Mutant(
+        "no value is an empty one",
+        READING,
+        "if value ~= '' then return value end",
+        "if true then return value end",
+    ),
+    Mutant("a waiter is listed by half", &["inspect"], "string.sub(waiters[i], 1, 256)", HALF),
+];
+
+const FORCE: &[&str] = &["steal", "force_release"];
+const GIVEN_UP: &[&str] = &["acquire", "steal", "force_release"];
+const READING: &[&str] = &["acquire", "resume", "release"];
+const FEWER: &str = "'GETRANGE', key, 0, 254)\n  if";
+const HALF: &str = "string.sub(waiters[i], 1, 30)";
