@@ -92,7 +92,7 @@ pub(crate) fn untold(what: &str, error: &(dyn Error + 'static)) -> Failure {
     let said = said.join("; ");
     let why = match error.downcast_ref() {
         _ if nodes.is_empty() => chain(error),
-        Some(AcquireError::NoQuorum(none)) if none.needed > 1 => format!("{none}: {said}"),
+        Some(AcquireError::NoQuorum(none)) if none.needed > 1 => none.to_string(),
         _ => said,
     };
     // When too few servers can be reached for that, it is this host that is in trouble.

@@ -105,7 +105,12 @@ impl LockGuard {
         let ttl = Ttl::new(ttl).map_err(|error| ExtendError::Config(ConfigError::Ttl(error)))?;
         let lease = self.holding.id();
         let result = self.engine.ask(|reply| Command::Extend { lease, ttl, reply }).await;
-        result.unwrap_or(Err(ExtendError::EngineStopped))
+        result.unwrap_or(Err(ExtendError::EngineStopped)).map_err(|error| match error {
+            ExtendError::Unconfirmed(errors) => {
+                ExtendError::Unconfirmed(errors.of_lock(self.key()))
+            }
+            error => error,
+        })
     }
 
     /// Asks the servers whether the lease was held without a break since the lock was acquired, and
@@ -136,7 +141,12 @@ impl LockGuard {
     pub async fn revalidate(&self) -> Result<(), RevalidateError> {
         let lease = self.holding.id();
         let result = self.engine.ask(|reply| Command::Revalidate { lease, reply }).await;
-        result.unwrap_or(Err(RevalidateError::EngineStopped))
+        result.unwrap_or(Err(RevalidateError::EngineStopped)).map_err(|error| match error {
+            RevalidateError::Unconfirmed(errors) => {
+                RevalidateError::Unconfirmed(errors.of_lock(self.key()))
+            }
+            error => error,
+        })
     }
 
     /// Releases the lock and waits for the server's word.
@@ -154,7 +164,12 @@ impl LockGuard {
     pub async fn release(mut self) -> Result<(), ReleaseError> {
         let lease = self.holding.disarm();
         let reply = self.engine.ask(|reply| Command::Release { lease, reply: Some(reply) }).await;
-        reply.unwrap_or(Err(ReleaseError::EngineStopped))
+        reply.unwrap_or(Err(ReleaseError::EngineStopped)).map_err(|error| match error {
+            ReleaseError::Unconfirmed(errors) => {
+                ReleaseError::Unconfirmed(errors.of_lock(self.key()))
+            }
+            error => error,
+        })
     }
 
     /// Stops renewing and leaves the key to its TTL, or to whoever has the token.

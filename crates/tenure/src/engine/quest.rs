@@ -287,5 +287,5 @@ const LEAST_CLAIM: Duration = Duration::from_secs(1);
 
 fn untold(error: NodeError) -> NoQuorum {
     let needed = Quorum::ONE.needed();
-    NoQuorum { granted: 0, needed, failed: vec![error] }
+    NoQuorum::new(0, needed, vec![error])
 }

@@ -81,7 +81,7 @@ impl State {
             }
             _ => {}
         }
-        Err(NoQuorum { granted, needed, failed })
+        Err(NoQuorum::new(granted, needed, failed))
     }
 
     /// Has a majority of the nodes that have the key agree on the largest of their numbers.

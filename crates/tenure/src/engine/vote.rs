@@ -310,7 +310,7 @@ impl Ballot {
         }
         let is_contended = granted < needed && granted + refused.len() >= needed;
         let held = refused.into_iter().next().filter(|_| is_contended);
-        Failed::Untold(NoQuorum { granted, needed, failed }, held)
+        Failed::Untold(NoQuorum::new(granted, needed, failed), held)
     }
 
     /// The next node where something of a failed attempt may be, or may yet arrive.

@@ -1,7 +1,8 @@
 //! What can go wrong, one type per operation.
 //!
 //! "Held by another", "cannot tell", "lost" and "bad input" never share a variant. Each variant
-//! says what is left on the servers.
+//! says what is left on the servers. An error that comes from servers is told in one line: what was
+//! to be done, with which lock, and what each server said.
 
 mod config;
 mod node;
@@ -12,9 +13,9 @@ pub(crate) use node::is_shortage;
 pub use node::{NodeError, NodeErrorKind};
 pub use nodes::NodeErrors;
 
-use std::{error::Error, fmt, time::Duration};
+use std::{error::Error, fmt, iter, time::Duration};
 
-use tenure_core::{Holder, LossReason};
+use tenure_core::{Holder, LockKey, LossReason, Shown};
 
 /// Why a lock was not acquired.
 #[non_exhaustive]
@@ -24,8 +25,11 @@ pub enum AcquireError {
     #[error(transparent)]
     Config(ConfigError),
     /// Another held the lock for the whole wait. No key of ours remains.
-    #[error("the lock is held by another after {waited:?}: {holder}")]
+    #[error("acquiring {}: it is held by another after {waited:?}: {holder}", named(Some(key)))]
+    #[non_exhaustive]
     TimedOut {
+        /// The lock's key.
+        key: LockKey,
         /// How long the call waited.
         waited: Duration,
         /// Who held the lock at the last try.
@@ -34,8 +38,11 @@ pub enum AcquireError {
     /// What stands at the key is no lock, so nobody who waits for it gets it: a value of another
     /// type than string; and for [`Lock::steal`](crate::Lock::steal) whatever no lock library
     /// writes. It was left alone. No key of ours remains.
-    #[error("the key cannot be a lock: it holds {found}")]
+    #[error("{} cannot be a lock: it holds {found}", named(Some(key)))]
+    #[non_exhaustive]
     NotALock {
+        /// The key.
+        key: LockKey,
         /// What stands there.
         found: Holder,
     },
@@ -43,8 +50,8 @@ pub enum AcquireError {
     ///
     /// A key of ours may remain, at most for the TTL: an attempt whose answer was lost is undone
     /// in the background as soon as its server can be reached.
-    #[error(transparent)]
-    NoQuorum(NoQuorum),
+    #[error("acquiring {}: {none}", named(.0.key.as_ref()), none = .0)]
+    NoQuorum(#[source] NoQuorum),
     /// The client was closed, its engine stopped, or this is a forked child.
     ///
     /// A key of ours may remain, at most for the TTL.
@@ -56,6 +63,8 @@ pub enum AcquireError {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct NoQuorum {
+    /// The lock's key, once the error has left the engine.
+    pub(crate) key: Option<LockKey>,
     /// How many had granted it when it was settled.
     pub granted: usize,
     /// How many would have had to.
@@ -65,17 +74,58 @@ pub struct NoQuorum {
     pub failed: Vec<NodeError>,
 }
 
+impl NoQuorum {
+    pub(crate) fn new(granted: usize, needed: usize, failed: Vec<NodeError>) -> Self {
+        Self { key: None, granted, needed, failed }
+    }
+
+    /// The lock's key.
+    #[must_use]
+    pub const fn key(&self) -> Option<&LockKey> {
+        self.key.as_ref()
+    }
+}
+
+impl AcquireError {
+    /// Names the lock.
+    pub(crate) fn of_lock(mut self, key: &LockKey) -> Self {
+        if let Self::NoQuorum(none) = &mut self {
+            none.key = Some(key.clone());
+        }
+        self
+    }
+}
+
+/// A lock in an error.
+fn named(key: Option<&LockKey>) -> String {
+    key.map_or_else(|| "the lock".to_owned(), |key| Shown::quoted(key.as_bytes()).to_string())
+}
+
+/// What servers did not do, in one line.
+fn told(doing: &str, errors: &NodeErrors) -> String {
+    format!("{doing} {}: {}", named(errors.key()), errors.in_one_line())
+}
+
 impl fmt::Display for NoQuorum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { granted, needed, failed } = self;
-        if *needed == 1 {
-            return f.write_str("whether the lock is free cannot be told");
-        }
+        let Self { granted, needed, failed, .. } = self;
         match granted < needed {
-            true => write!(f, "only {granted} of {needed} needed servers granted the lock, ")?,
-            false => write!(f, "{granted} servers granted the lock, but did not agree in time, ")?,
+            true if *needed == 1 => f.write_str("whether the lock is free cannot be told")?,
+            true => write!(
+                f,
+                "only {granted} of {needed} needed servers granted the lock, {} failed",
+                failed.len()
+            )?,
+            false => write!(
+                f,
+                "{granted} servers granted the lock, but did not agree in time, {} failed",
+                failed.len()
+            )?,
         }
-        write!(f, "{} failed", failed.len())
+        for (error, between) in failed.iter().zip(iter::once(": ").chain(iter::repeat("; "))) {
+            write!(f, "{between}{}", error.with_causes())?;
+        }
+        Ok(())
     }
 }
 
@@ -96,7 +146,7 @@ pub enum ExtendError {
     #[error("the lock is not held any more: {0}")]
     NotHeld(LossReason),
     /// Too few servers could tell. The lock is still held, until the deadline that it had.
-    #[error("the servers did not confirm the extension")]
+    #[error("{}", told("no confirmation of extending", .0))]
     Unconfirmed(#[source] NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
     ///
@@ -115,7 +165,7 @@ pub enum RevalidateError {
     NotHeld(LossReason),
     /// Too few servers could tell. The lease is as it was before: held until its deadline, or run
     /// out, and another call may prove it yet.
-    #[error("the servers did not confirm that the lock was held all the time")]
+    #[error("{}", told("no proof of holding all the time", .0))]
     Unconfirmed(#[source] NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
     ///
@@ -138,7 +188,7 @@ pub enum ReleaseError {
     NotHeld(LossReason),
     /// Too few servers could tell. A key of ours may remain, at most for the TTL; the release is
     /// repeated in the background until then, unless the server says that it never will take it.
-    #[error("the servers did not confirm the release")]
+    #[error("{}", told("no confirmation of releasing", .0))]
     Unconfirmed(#[source] NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
     ///
@@ -155,14 +205,17 @@ pub enum InspectError {
     #[error(transparent)]
     Config(ConfigError),
     /// No lock library writes what stands at the key, so a release by force left it alone.
-    #[error("the key cannot be a lock: it holds {found}")]
+    #[error("{} cannot be a lock: it holds {found}", named(Some(key)))]
+    #[non_exhaustive]
     NotALock {
+        /// The key.
+        key: LockKey,
         /// What stands there.
         found: Holder,
     },
     /// Too few servers could tell. A release by force may have happened, or may yet, until it is
     /// cancelled in the background.
-    #[error("the servers did not answer")]
+    #[error("{}", told("asking about", .0))]
     Unanswered(#[source] NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
     #[error("the client's engine has stopped")]
@@ -207,9 +260,9 @@ pub enum RunError<T> {
 impl<T> fmt::Display for RunError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Acquire(_) => f.write_str("the lock was not acquired"),
+            Self::Acquire(error) => write!(f, "the work did not begin: {error}"),
             Self::Lost { reason, .. } => write!(f, "the lock was lost during the work: {reason}"),
-            Self::Release { .. } => f.write_str("the work is done, its lock not surely released"),
+            Self::Release { error, .. } => write!(f, "the work is done: {error}"),
         }
     }
 }

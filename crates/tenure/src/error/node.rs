@@ -132,6 +132,21 @@ impl NodeError {
         matches!(self.kind, NodeErrorKind::Restarted | NodeErrorKind::ClockJumped)
     }
 
+    /// The error with what is behind it, cause by cause.
+    pub(super) fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            // Some causes repeat what is behind them.
+            let words = error.to_string();
+            if !text.ends_with(&words) {
+                text += &format!(": {words}");
+            }
+            cause = error.source();
+        }
+        text
+    }
+
     /// The node, by its address without user and password.
     #[must_use]
     pub fn node(&self) -> &str {
@@ -243,7 +258,7 @@ mod tests {
         let odd = error().with_source("ERR x\r\n2026 INFO forged\u{1b}[2J\u{202e}");
         let shown = format!("{odd} {odd:?} {}", odd.source().unwrap());
         assert!(shown.chars().all(Shown::is_plain), "{shown:?}");
-        let error = error().with_source(std::io::Error::from_raw_os_error(111));
-        assert!(error.source().unwrap().is::<std::io::Error>());
+        let error = error().with_source(io::Error::from_raw_os_error(111));
+        assert!(error.source().unwrap().is::<io::Error>());
     }
 }

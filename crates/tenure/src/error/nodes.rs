@@ -2,6 +2,8 @@
 
 use std::{error::Error, fmt};
 
+use tenure_core::LockKey;
+
 use super::NodeError;
 
 /// Why servers could not do their part: one error for each that could not, and at least one.
@@ -10,6 +12,8 @@ use super::NodeError;
 /// what is behind it, and nothing is left for [`source`](Error::source).
 #[derive(Clone, Debug)]
 pub struct NodeErrors {
+    /// The lock's key, once the errors have left the engine.
+    key: Option<LockKey>,
     first: NodeError,
     others: Vec<NodeError>,
 }
@@ -18,7 +22,24 @@ impl NodeErrors {
     /// All of these; `None` when there are none.
     pub(crate) fn of(errors: impl IntoIterator<Item = NodeError>) -> Option<Self> {
         let mut errors = errors.into_iter();
-        Some(Self { first: errors.next()?, others: errors.collect() })
+        Some(Self { key: None, first: errors.next()?, others: errors.collect() })
+    }
+
+    /// Names the lock.
+    pub(crate) fn of_lock(self, key: &LockKey) -> Self {
+        Self { key: Some(key.clone()), ..self }
+    }
+
+    /// The key of the lock that servers were asked about.
+    #[must_use]
+    pub const fn key(&self) -> Option<&LockKey> {
+        self.key.as_ref()
+    }
+
+    /// Each of them with what is behind it.
+    pub(super) fn in_one_line(&self) -> String {
+        let all: Vec<_> = self.iter().map(|error| error.with_causes()).collect();
+        all.join("; ")
     }
 
     /// The first that was told.
@@ -35,33 +56,17 @@ impl NodeErrors {
 
 impl From<NodeError> for NodeErrors {
     fn from(first: NodeError) -> Self {
-        Self { first, others: Vec::new() }
+        Self { key: None, first, others: Vec::new() }
     }
 }
 
 impl fmt::Display for NodeErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.first)?;
-        if self.others.is_empty() {
-            return Ok(());
+        match self.others.is_empty() {
+            true => self.first.fmt(f),
+            false => f.write_str(&self.in_one_line()),
         }
-        causes(f, &self.first)?;
-        for error in &self.others {
-            write!(f, "; {error}")?;
-            causes(f, error)?;
-        }
-        Ok(())
     }
-}
-
-/// What is behind an error, cause by cause.
-fn causes(f: &mut fmt::Formatter<'_>, error: &NodeError) -> fmt::Result {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        write!(f, ": {error}")?;
-        cause = error.source();
-    }
-    Ok(())
 }
 
 impl Error for NodeErrors {

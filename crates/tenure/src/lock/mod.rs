@@ -5,7 +5,9 @@ mod settings;
 
 use std::time::Duration;
 
-use tenure_core::{Holder, HolderLabel, Inspection, LossReason, Op, Release, Reply, Token, Wait};
+use tenure_core::{
+    Holder, HolderLabel, Inspection, LockKey, LossReason, Op, Release, Reply, Token, Wait,
+};
 use tracing::Instrument as _;
 
 pub use self::settings::Renewal;
@@ -152,9 +154,9 @@ impl Lock {
     pub async fn release(&self, token: &Token) -> Result<(), ReleaseError> {
         let key = self.settings.key().map_err(ReleaseError::Config)?;
         let (token, entries) = (token.clone(), Vec::new());
-        let reply = self
-            .ask_node(Op::Release { key, token, entries, bury: false, open_ms: 0, number: None })
-            .await;
+        let of = key.clone();
+        let op = Op::Release { key, token, entries, bury: false, open_ms: 0, number: None };
+        let reply = self.ask_node(&of, op).await;
         let reason = match reply {
             Ok(Reply::Released { release: Release::Released(_), .. }) => return Ok(()),
             Ok(Reply::Released { release: Release::Other(holder), .. }) => {
@@ -206,11 +208,11 @@ impl Lock {
         let key = self.settings.key().map_err(InspectError::Config)?;
         let random = random::token().map_err(|_| InspectError::EngineStopped)?;
         let token = Token::new(random, &self.default_label);
-        let op = Op::ForceRelease { key, token, any: self.settings.overwrite_data };
-        match self.ask_node(op).await? {
+        let op = Op::ForceRelease { key: key.clone(), token, any: self.settings.overwrite_data };
+        match self.ask_node(&key, op).await? {
             Reply::Released { release: Release::Released(holder), .. } => Ok(Some(holder)),
             Reply::Released { release: Release::Other(found), .. } => {
-                Err(InspectError::NotALock { found })
+                Err(InspectError::NotALock { key, found })
             }
             _ => Ok(None),
         }
@@ -227,7 +229,7 @@ impl Lock {
     /// Cancel safe: it changes nothing.
     pub async fn inspect(&self) -> Result<Inspection, InspectError> {
         let key = self.settings.key().map_err(InspectError::Config)?;
-        match self.ask_node(Op::Inspect { key }).await? {
+        match self.ask_node(&key.clone(), Op::Inspect { key }).await? {
             Reply::Inspected(inspection) => Ok(inspection),
             _ => Err(InspectError::EngineStopped),
         }
@@ -265,40 +267,43 @@ impl Lock {
         let request = request.map_err(AcquireError::Config)?;
         let engine = &self.engine;
         let span = event::acquisition(&request.key, &request.class);
+        let key = request.key.clone();
         let command = |reply| Command::Acquire { request, reply };
         match engine
             .ask(command)
             .instrument(span)
             .await
-            .unwrap_or(Err(AcquireError::EngineStopped))?
+            .unwrap_or(Err(AcquireError::EngineStopped))
+            .map_err(|error| error.of_lock(&key))?
         {
             Acquired::Yes(holding) => Ok(Ok(LockGuard::new(holding, engine.clone()))),
             Acquired::Held { held, waited } => {
-                Ok(Err(Missed { waited, holder: Some(held.holder) }))
+                Ok(Err(Missed { key, waited, holder: Some(held.holder) }))
             }
-            Acquired::Free => Ok(Err(Missed { waited: Duration::ZERO, holder: None })),
-            Acquired::NotALock(found) => Err(AcquireError::NotALock { found }),
+            Acquired::Free => Ok(Err(Missed { key, waited: Duration::ZERO, holder: None })),
+            Acquired::NotALock(found) => Err(AcquireError::NotALock { key, found }),
         }
     }
 
-    async fn ask_node(&self, op: Op) -> Result<Reply, InspectError> {
+    async fn ask_node(&self, key: &LockKey, op: Op) -> Result<Reply, InspectError> {
         let answer = self.engine.ask(|reply| Command::Ask { op, reply }).await;
         let answer: Result<Reply, NodeErrors> = answer.ok_or(InspectError::EngineStopped)?;
-        answer.map_err(InspectError::Unanswered)
+        answer.map_err(|errors| InspectError::Unanswered(errors.of_lock(key)))
     }
 }
 
 /// A lock that was not had.
 struct Missed {
+    key: LockKey,
     waited: Duration,
     holder: Option<Holder>,
 }
 
 impl Missed {
     fn into_error(self) -> AcquireError {
-        let Self { waited, holder } = self;
-        holder
-            .map_or(AcquireError::EngineStopped, |holder| AcquireError::TimedOut { waited, holder })
+        let Self { key, waited, holder } = self;
+        let timed_out = |holder| AcquireError::TimedOut { key, waited, holder };
+        holder.map_or(AcquireError::EngineStopped, timed_out)
     }
 }
 

@@ -121,7 +121,7 @@ fn values_of_other_types_are_left_alone_and_nobody_waits_for_them() {
         for refused in [lock.try_acquire().map(drop), lock.acquire().map(drop)] {
             let found = Holder::ForeignType(kind.into());
             assert!(
-                matches!(&refused, Err(AcquireError::NotALock { found: is }) if *is == found),
+                matches!(&refused, Err(AcquireError::NotALock { found: is, .. }) if *is == found),
                 "{kind}: {refused:?}"
             );
         }
