@@ -7,6 +7,7 @@
 //!                             [--clients N,N,…] [--judge SIDE]
 //! cargo xtask bench quorum [--anywhere] [--rounds N] [--cycles N] [--part NAME]
 //! cargo xtask bench startup [--server URL | [--tcp] [--anywhere]] [--rounds N] [--tenure PATH]
+//! cargo xtask bench store [--hand-overs N] [--waiters N] [--seconds N] [--tenure PATH]
 //! cargo xtask bench waiters [--server URL | [--tcp] [--anywhere]] [--waiters N,N,…] [--seconds N]
 //! ```
 //!
@@ -28,6 +29,7 @@ mod renewal;
 mod series;
 mod server;
 mod startup;
+mod store;
 mod waiters;
 mod wire;
 
@@ -75,15 +77,17 @@ fn run(words: &[String]) -> Result<Verdict, Trouble> {
         "quorum" => quorum::run(&mut options),
         "renewal" => renewal::run(&mut options),
         "startup" => startup::run(&mut options),
+        "store" => store::run(&mut options),
         "waiters" => waiters::run(&mut options),
         // How this program calls itself for the processes of the sides.
         "side" => cycle::side(&mut options).map(|()| Verdict::Pass),
         "voter" => quorum::voter(&mut options).map(|()| Verdict::Pass),
         "contender" => contended::contender(&mut options).map(|()| Verdict::Pass),
         "holder" => renewal::holder(&mut options).map(|()| Verdict::Pass),
+        "turns" => store::turns(&mut options).map(|()| Verdict::Pass),
         "parked" => waiters::parked(&mut options).map(|()| Verdict::Pass),
         other => Err(format!("no benchmark {other:?}; there are {NAMES}").into()),
     }
 }
 
-const NAMES: &str = "contended, cycle, quorum, renewal, startup and waiters";
+const NAMES: &str = "contended, cycle, quorum, renewal, startup, store and waiters";

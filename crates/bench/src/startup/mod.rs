@@ -107,7 +107,7 @@ fn peak_mib(tenure: &Path, server: &str) -> Result<f64, Trouble> {
 }
 
 /// The program, made as it is shipped.
-fn build() -> Result<PathBuf, Trouble> {
+pub(crate) fn build() -> Result<PathBuf, Trouble> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--release", "--quiet", "--package", "tenure-cli"]);
