@@ -100,7 +100,7 @@ pub(crate) fn untold(what: &str, error: &(dyn Error + 'static)) -> Failure {
     let code = if is_short { exit::NO_RESOURCES } else { exit::CANNOT_TELL };
     let failure = Failure::new(code, format!("{what}: {why}"));
     let first = nodes.iter().find(|node| !is_short || node.kind() == NodeErrorKind::NoResources);
-    match first.and_then(|node| remedy(node.kind())) {
+    match first.and_then(|node| remedy(node)) {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
@@ -122,9 +122,13 @@ fn nodes_errors<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a NodeError> {
 }
 
 /// What to try when a server is in this kind of trouble.
-fn remedy(kind: NodeErrorKind) -> Option<&'static str> {
+fn remedy(error: &NodeError) -> Option<&'static str> {
     use NodeErrorKind as Kind;
-    Some(match kind {
+    Some(match error.kind() {
+        Kind::Unreachable if error.is_store() => {
+            "is the path right? Its directory has to be there, and yours to write"
+        }
+        Kind::TimedOut if error.is_store() => "try again, or give it time with --wait",
         Kind::Unreachable => "is it up, and is the address right?",
         Kind::NoResources => "raise the limits (ulimit -n, -u), or close what is not needed",
         Kind::TimedOut | Kind::Disconnected => "try again, or look at the server's load and log",
@@ -145,7 +149,7 @@ fn remedy(kind: NodeErrorKind) -> Option<&'static str> {
         Kind::WrongNode => "this version does not follow a cluster: name a single server",
         Kind::UnknownCommand | Kind::Protocol => "is it Redis 6 or later, or Valkey?",
         Kind::FenceUnusable => "look at that key, and delete it if it is nobody's",
-        Kind::UnfitStore => "name another file with --server file:///path",
+        Kind::UnfitStore => "or name another file with --server file:///path",
         _ => return None,
     })
 }

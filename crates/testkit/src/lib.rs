@@ -8,7 +8,8 @@
 //! - [`Proxy`]: a network between client and server that delays, swallows and cuts.
 //! - [`FakeServer`]: a server that says exactly what the test wants said, or plays a [`Trick`].
 //! - [`Raw`]: a connection of the test's own, to look at the server behind the library's back.
-//! - [`on_small_disk`]: a file system that fills up.
+//! - [`on_small_disk`], [`with_mounts`], [`in_another_time`]: a file system that fills up, mounts
+//!   that nobody else sees, a clock that others do not have.
 //! - [`eventually`]: the one way to wait for something.
 
 #![expect(
@@ -39,7 +40,7 @@ mod wait;
 
 pub use address::{Address, Stream};
 pub use clock::Clock;
-pub use disk::on_small_disk;
+pub use disk::{in_another_time, on_small_disk, with_mounts};
 pub use fake::{Answer, FakeServer, Trick};
 pub use kind::{Missing, ServerKind, servers_dir};
 pub use monitor::Monitor;

@@ -63,7 +63,8 @@ fn line(report: &NodeReport) -> String {
     let NodeReport { node, trouble, .. } = report;
     let Some(error) = trouble else { return format!("{node} may vote\n") };
     let why = chain(error);
-    one_line(why.strip_prefix("the server ").unwrap_or(&why)) + "\n"
+    let words = ["the server ", "the store "].iter().find_map(|noun| why.strip_prefix(noun));
+    one_line(words.unwrap_or(&why)) + "\n"
 }
 
 /// Who has it, and who waits for it, in the order in which they get it.

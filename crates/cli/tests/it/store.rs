@@ -1,12 +1,16 @@
-//! The embedded store when it cannot be used: 69, and one line that says what to look at.
+//! The embedded store: many that wait for it; and when it cannot be used 69, and one line that says
+//! what to look at.
 
 use std::{
     fs,
     os::unix::fs::{PermissionsExt as _, chown},
     path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
 };
 
-use tenure_testkit::TempDir;
+use tenure_testkit::{TempDir, eventually, raised_at_the_end, scale};
 
 use crate::tool::{TENURE, Tenure};
 
@@ -39,7 +43,7 @@ fn a_store_on_a_full_disk_is_69_and_never_busy() {
     let mut command = tenure_testkit::on_small_disk(dir.path());
     let output = command.args(["sh", "-c", &script]).output().unwrap();
     let line = format!(
-        "tenure: {CANNOT_TELL}: the server {at}/locks.db has no room left on its disk: \
+        "tenure: {CANNOT_TELL}: the store {at}/locks.db has no room left on its disk: \
          database or disk is full; make room on that disk, or name another file with \
          --server file:///path\n"
     );
@@ -71,8 +75,79 @@ fn this_hosts_own_store_is_69_when_it_cannot_be_used() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "ran\n0\n69\n69\n", "{said}");
     assert_eq!(lines.len(), 2, "{said}");
     assert!(lines[0].contains("file is not a database"), "{said}");
-    assert!(lines[1].contains("the server local: has no room left on its disk"), "{said}");
+    assert!(lines[1].contains("the store local: has no room left on its disk"), "{said}");
     assert!(lines.iter().all(|line| line.contains(CANNOT_TELL)), "{said}");
+}
+
+/// A world of its own, whose user has this home.
+fn at_home(dir: &TempDir, script: &str) -> (String, String) {
+    let home = dir.path().display();
+    let script = format!(
+        "echo me:x:0:0::{home}:/bin/sh > {home}/passwd
+         mount --bind {home}/passwd /etc/passwd
+         {script}"
+    );
+    let mut command = tenure_testkit::on_small_disk(dir.path());
+    let output = command.args(["sh", "-c", &script]).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr))
+}
+
+/// Whatever the umask takes away, and be it everything.
+#[test]
+fn this_hosts_own_store_is_this_users_alone_and_wholly() {
+    for umask in ["777", "000", "077", "277"] {
+        let dir = TempDir::new();
+        let modes =
+            "for one in .local .local/state .local/state/tenure .local/state/tenure/locks.db
+             do stat -c %a $one; done";
+        let (said, errors) = at_home(
+            &dir,
+            &format!(
+                "cd {}; umask {umask}
+                 {TENURE} run --local -n k echo ran; echo $?
+                 {modes}
+                 {TENURE} run --local -n k echo ran; echo $?",
+                dir.path().display()
+            ),
+        );
+        assert_eq!(errors, "", "{umask}");
+        assert_eq!(said, "ran\n0\n700\n700\n700\n600\nran\n0\n", "{umask}");
+    }
+}
+
+/// The store would depend on the working directory.
+#[test]
+fn a_relative_home_is_69_and_makes_nothing() {
+    let dir = TempDir::new();
+    let at = dir.path().display();
+    // The user's account has no home, so the variable is asked.
+    let script = format!(
+        "cd {at}; echo other:x:1:1::/:/bin/sh > {at}/passwd
+         for home in relative .
+         do HOME=$home {TENURE} run --local -n k echo ran; echo $?; done
+         ls -A"
+    );
+    let (said, errors) = at_home(&dir, &script);
+    assert_eq!(said, "69\n69\npasswd\n", "{errors}");
+    assert!(errors.contains("HOME is the relative path \"relative\""), "{errors}");
+    assert!(errors.contains("set HOME to an absolute path"), "{errors}");
+}
+
+/// Its journal would be beside the other path.
+#[test]
+fn a_store_that_is_mounted_by_itself_is_69() {
+    let dir = TempDir::new();
+    let at = dir.path().display();
+    let script = format!(
+        "touch {at}/real.db {at}/locks.db; chmod 600 {at}/*.db
+         mount --bind {at}/real.db {at}/locks.db
+         {TENURE} run --server file://{at}/locks.db -n k echo ran; echo $?"
+    );
+    let (said, errors) = at_home(&dir, &script);
+    assert_eq!(said, "69\n", "{errors}");
+    assert!(errors.contains("locks.db is mounted by itself"), "{errors}");
+    assert!(errors.contains("mount its directory instead"), "{errors}");
 }
 
 /// Number 4242 stands for the other user. Only root can give files away: who is not meets a file
@@ -97,6 +172,15 @@ fn another_user_s_store_is_69_and_names_file_and_user() {
     assert!(!file.exists());
 }
 
+/// Nothing is down, and there is no address.
+#[test]
+fn a_mistyped_path_is_69_and_told_as_a_path() {
+    let dir = TempDir::new();
+    let missing = dir.path().join("mising");
+    let said = format!("{}: No such file or directory", missing.display());
+    is_untold(&missing.join("locks.db"), &["cannot be opened", &said, "is the path right?"]);
+}
+
 #[test]
 fn a_file_that_is_no_store_is_69_and_left_as_it_is() {
     let dir = TempDir::new();
@@ -107,3 +191,40 @@ fn a_file_that_is_no_store_is_69_and_left_as_it_is() {
     is_untold(&file, &["is not fit for a store of locks", "not a database", "name another file"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 }
+
+/// All want the processor at once, and a process that is kept from it inside its transaction keeps
+/// everybody else from theirs.
+#[test]
+fn a_herd_of_endless_waiters_on_a_busy_host_is_served_whole() {
+    let dir = TempDir::new();
+    let url = format!("file://{}/locks.db", dir.path().display());
+    let served = dir.path().join("served");
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _over = raised_at_the_end(&is_over);
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let go_on = dir.path().join("go on");
+        let holder = Tenure::new().url(&url).args(["-n", "k"]);
+        let until = format!("while [ ! -e '{}' ]; do sleep 0.05; done", go_on.display());
+        let holder = holder.sh(&until).start();
+        let is_held = || Tenure::to("status").url(&url).args(["k"]).run().code == Some(0);
+        eventually(LIMIT, "it is held", is_held);
+        let waiters = scale(200, 500);
+        let script = format!("echo served >> '{}'", served.display());
+        let start = |_| Tenure::new().url(&url).args(["k"]).sh(&script).start();
+        let herd: Vec<_> = (0..waiters).map(start).collect();
+        fs::write(&go_on, "").unwrap();
+        holder.wait().code(0).silent();
+        // Nobody gave up, and no release was left unconfirmed.
+        herd.into_iter().for_each(|one| drop(one.wait().code(0).silent()));
+        assert_eq!(fs::read_to_string(&served).unwrap().lines().count(), waiters);
+    });
+}
+
+const LIMIT: Duration = Duration::from_secs(60);

@@ -224,6 +224,17 @@ impl Row {
         false
     }
 
+    /// Drops the waiters that are not present. Only for a node where a channel ends with its
+    /// client, so that none of them can come back.
+    pub fn forget_absent(&mut self, present: &dyn Fn(&Channel) -> bool) {
+        let is_there = |member: &[u8]| parse(member).is_none_or(|entry| present(&entry.channel));
+        if !self.queue_is_foreign() && self.queue.is_some() {
+            self.change_members(|members| {
+                members.retain(|(score, member)| *score >= TOMBSTONES || is_there(member));
+            });
+        }
+    }
+
     /// Who waits, in order.
     pub(super) fn waiters(&self) -> Vec<Waiter> {
         let entries = self.members().iter().take_while(|(score, _)| *score < TOMBSTONES);

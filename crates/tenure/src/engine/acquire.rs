@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock,
-    error::{AcquireError, NoQuorum, NodeErrorKind},
+    error::{AcquireError, NoQuorum, NodeError, NodeErrorKind},
     event,
     node::News,
     random,
@@ -92,7 +92,10 @@ impl State {
                     none.failed.iter().for_each(|error| event::untold(key, class, error));
                     let next = match held {
                         Some(held) => waiting.handle_held(now, held.ttl_left, random),
-                        None if will_tell(&none) || now < patience && is_slow(&none) => {
+                        None if will_tell(&none)
+                            || is_busy_store(&none)
+                            || now < patience && is_slow(&none) =>
+                        {
                             waiting.handle_not_yet(now, random)
                         }
                         None => waiting.handle_unknown(now, random),
@@ -171,6 +174,15 @@ impl State {
 fn will_tell(none: &NoQuorum) -> bool {
     let doubted = none.failed.iter().filter(|error| error.is_doubt()).count();
     doubted > 0 && none.granted + doubted >= none.needed
+}
+
+/// Whether the only node is a store that others keep busy. It is on this very host, so a wait
+/// without an end outlasts any load.
+fn is_busy_store(none: &NoQuorum) -> bool {
+    let is_busy = |error: &NodeError| {
+        error.is_store() && matches!(error.kind(), NodeErrorKind::Busy | NodeErrorKind::TimedOut)
+    };
+    matches!(none.failed.as_slice(), [error] if is_busy(error))
 }
 
 /// Whether nodes were given up that may only be slow: an attempt at several has less time than one

@@ -15,6 +15,7 @@ pub struct NodeError {
     kind: NodeErrorKind,
     maybe_applied: bool,
     out_of_step: bool,
+    is_store: bool,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -68,7 +69,8 @@ pub enum NodeErrorKind {
     UnknownCommand,
     /// The key that tenure derives for the fencing counter holds something else.
     FenceUnusable,
-    /// The store's file cannot be trusted: another user's, on a network file system, corrupt.
+    /// The store's file cannot be trusted: another user's, on a file system that is not known to be
+    /// local, damaged; or this host's clock and boot cannot be known.
     UnfitStore,
     /// It does not speak RESP3, or a reply was not the answer to its request.
     Protocol,
@@ -93,8 +95,15 @@ impl NodeError {
             kind,
             maybe_applied: false,
             out_of_step: false,
+            is_store: false,
             source: None,
         }
+    }
+
+    /// The same of an embedded store.
+    #[cfg(feature = "file")]
+    pub(crate) fn of_store(node: &Arc<str>, kind: NodeErrorKind) -> Self {
+        Self { is_store: true, ..Self::new(node, kind) }
     }
 
     /// Adds what is behind it. What of that cannot be shown as it is, such as the words of a
@@ -153,6 +162,12 @@ impl NodeError {
         &self.node
     }
 
+    /// Whether the node is an embedded store, and no server.
+    #[must_use]
+    pub const fn is_store(&self) -> bool {
+        self.is_store
+    }
+
     /// What kind of trouble it is.
     #[must_use]
     pub const fn kind(&self) -> NodeErrorKind {
@@ -200,6 +215,7 @@ impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use NodeErrorKind as Kind;
         let what = match self.kind {
+            Kind::Unreachable if self.is_store => "cannot be opened",
             Kind::Unreachable => "cannot be reached",
             Kind::TooManyClients => "has as many clients as it accepts",
             Kind::NoResources => {
@@ -228,7 +244,8 @@ impl fmt::Display for NodeError {
             Kind::Protocol => "answered out of step",
             Kind::Refused => "refused",
         };
-        write!(f, "the server {} {what}", self.node)
+        let noun = if self.is_store { "store" } else { "server" };
+        write!(f, "the {noun} {} {what}", self.node)
     }
 }
 

@@ -73,9 +73,14 @@ impl Program {
         name: &str,
         settings: &[(&str, &str)],
     ) -> Self {
-        let mut command = tenure_testkit::on_small_disk(at);
-        command.arg(this_program());
-        Self::start_by(command, name, settings)
+        Self::start_in(tenure_testkit::on_small_disk(at), name, settings)
+    }
+
+    /// Starts it in another world, which is the beginning of its command.
+    #[cfg(feature = "file")]
+    pub(crate) fn start_in(mut world: Command, name: &str, settings: &[(&str, &str)]) -> Self {
+        world.arg(this_program());
+        Self::start_by(world, name, settings)
     }
 
     fn start_by(mut command: Command, name: &str, settings: &[(&str, &str)]) -> Self {

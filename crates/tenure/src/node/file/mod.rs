@@ -1,7 +1,10 @@
 //! The embedded store: a node in a file, for the processes of one host.
 
+mod boot;
+mod listener;
+mod opened;
 mod place;
-mod process;
+mod sockets;
 mod stopped;
 mod store;
 mod table;
@@ -23,14 +26,14 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use self::place::Location;
 use self::{
     stopped::Obstacle,
-    store::Store,
+    store::{Store, patience},
     worker::{Request, Worker},
 };
 use super::{Brought, Call, Node, Waiter, waiter::Waiters};
 use crate::{
     clock::{self, Timers},
     error::{NodeError, NodeErrorKind},
-    task,
+    random, task,
 };
 
 /// A store in a file. SQLite blocks, so it runs on a thread of its own, one op after the other.
@@ -51,23 +54,25 @@ impl FileNode {
     /// Nothing is opened before the first op.
     pub(super) fn open(name: String, location: Location, timers: &Rc<Timers>) -> Self {
         let (requests, inbox) = std_mpsc::channel();
-        let (wakes, woken) = mpsc::unbounded_channel();
+        let (listener, sockets) = mpsc::unbounded_channel();
         let mut node = Self {
             name: name.into(),
             timers: Rc::clone(timers),
             requests,
             pending: Arc::default(),
-            channel: process::own_channel(),
+            channel: Channel::new(random::jitter()),
             waiters: Rc::default(),
             obstacle: Arc::default(),
             has_thread: false,
         };
-        let store = Store::new(Arc::clone(&node.name), location, Arc::clone(&node.obstacle));
-        let worker = Worker::new(store, inbox, Arc::clone(&node.pending), wakes);
+        let obstacle = Arc::clone(&node.obstacle);
+        let store = Store::new(Arc::clone(&node.name), location, obstacle, listener);
+        let worker = Worker { store, requests: inbox, pending: Arc::clone(&node.pending) };
         let thread = std::thread::Builder::new().name("tenure-store".into());
         // Without one every op is answered by a closed channel.
         node.has_thread = thread.spawn(|| worker.run()).is_ok();
-        task::spawn(Rc::clone(&node.waiters).deliver_all(woken));
+        let waiters = Rc::clone(&node.waiters);
+        task::spawn(listener::listen(waiters, node.channel.clone(), sockets));
         node
     }
 
@@ -75,17 +80,18 @@ impl FileNode {
         let (answer, answered) = oneshot::channel();
         let started = Arc::new(AtomicBool::new(false));
         let deadline = clock::now() + limit;
+        let limit = self.timers.sleep_until(deadline + patience(&op));
         self.pending.fetch_add(1, Ordering::AcqRel);
         let request = Request { op, deadline, started: Arc::clone(&started), answer };
         if self.requests.send(request).is_err() {
             self.pending.fetch_sub(1, Ordering::AcqRel);
         }
-        let late = NodeError::new(&self.name, NodeErrorKind::TimedOut);
+        let error = |kind| NodeError::of_store(&self.name, kind);
+        let late = error(NodeErrorKind::TimedOut);
         let gone = match self.has_thread {
-            true => NodeError::new(&self.name, NodeErrorKind::Disconnected).maybe_applied(),
-            false => NodeError::new(&self.name, NodeErrorKind::NoResources),
+            true => error(NodeErrorKind::Disconnected).maybe_applied(),
+            false => error(NodeErrorKind::NoResources),
         };
-        let limit = self.timers.sleep_until(deadline);
         let obstacle = Arc::clone(&self.obstacle);
         Box::pin(async move {
             tokio::select! {

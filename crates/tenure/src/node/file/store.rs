@@ -1,15 +1,16 @@
-//! Rows in SQLite.
+//! The store, opened when it is needed and as often as that is.
 
-use std::{cell::Cell, os::unix::fs::MetadataExt as _, sync::Arc, time::Duration};
+use std::{os::unix::net::UnixDatagram, path::Path, sync::Arc, time::Duration};
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
-use tenure_core::{LockKey, Look, Op, Renewal, Reply, Timestamp, Token, Wake};
+use tenure_core::{Op, Place, Reply, Timestamp};
+use tokio::sync::mpsc;
 
 use super::{
-    place::{self, Location},
-    process,
+    boot::BootUnknown,
+    opened::{Opened, Unopened},
+    place::{Location, Unfit},
     stopped::{Obstacle, StoppedHolder},
-    table::{self, Table},
+    table::Fault,
 };
 use crate::{
     clock,
@@ -18,9 +19,8 @@ use crate::{
 
 /// A table of rows in a file: the model itself, loaded and stored around each op.
 ///
-/// Nothing is synchronized to the disk, and nothing needs to be: leases do not outlive a boot,
-/// since their TTLs run on a clock that starts with it. A row of another boot gives its lease up
-/// and keeps its number, which is on the wall clock. A process that dies in the middle of a
+/// Nothing is synchronized to the disk, and nothing needs to be: leases do not outlive a boot for
+/// longer than they last, and numbers are on the wall clock. A process that dies in the middle of a
 /// transaction leaves a journal, which the next one rolls back.
 #[derive(Debug)]
 pub(super) struct Store {
@@ -28,236 +28,133 @@ pub(super) struct Store {
     location: Location,
     opened: Option<Opened>,
     obstacle: Arc<Obstacle>,
-}
-
-#[derive(Debug)]
-struct Opened {
-    connection: Connection,
-    boot: String,
-    file: std::path::PathBuf,
-    /// Which file this is: its device and its number there.
-    identity: (u64, u64),
-    /// SQLite's count of others' changes, at the last look.
-    version: i64,
-    /// This process has changed something since the last look.
-    dirty: bool,
-    /// The settings are made and the table is there: a transaction of ours has gone through.
-    is_ready: bool,
-    ops: u32,
+    /// Takes the sockets of this client.
+    listener: mpsc::UnboundedSender<UnixDatagram>,
 }
 
 impl Store {
-    pub(super) fn new(name: Arc<str>, location: Location, obstacle: Arc<Obstacle>) -> Self {
-        Self { name, location, opened: None, obstacle }
+    pub(super) fn new(
+        name: Arc<str>,
+        location: Location,
+        obstacle: Arc<Obstacle>,
+        listener: mpsc::UnboundedSender<UnixDatagram>,
+    ) -> Self {
+        Self { name, location, opened: None, obstacle, listener }
     }
 
-    /// Carries out one op in one transaction, retrying until the deadline while others are busy.
-    pub(super) fn apply(
-        &mut self,
-        op: &Op,
-        deadline: Timestamp,
-    ) -> Result<(Reply, Vec<Wake>), NodeError> {
+    /// Carries out one op in one transaction, retrying until the deadline while others are busy;
+    /// some ops for longer, unless a stopped process holds the file.
+    pub(super) fn apply(&mut self, mut op: Op, deadline: Timestamp) -> Result<Reply, NodeError> {
+        let last = deadline + patience(&op);
+        let mut look = clock::now() + STOPPED_LOOK;
+        let mut kept = None;
         loop {
-            let opened = match &mut self.opened {
-                Some(opened) if identity(&opened.file) == Some(opened.identity) => opened,
-                // Not yet open; or another file is in its place, or none.
-                _ => self.opened.insert(open(&self.name, &self.location)?),
-            };
-            let error = match opened.apply(op) {
+            let opened = opened(&mut self.opened, &self.name, &self.location)?;
+            // Others would drop a waiter without a socket. Most acquisitions need none: the lock
+            // is free.
+            if let Op::Acquire { place, .. } = &mut op
+                && !opened.is_listening()
+            {
+                kept = place.take().or(kept);
+            }
+            let left = last.since(clock::now());
+            let fault = match opened.apply(&op, left.clamp(LEAST_BUSY, MOST_BUSY)) {
                 Ok(reply) => {
+                    let listen = |place: &Place| opened.listen(&place.entry.channel);
+                    if let (Reply::Held(_), Op::Acquire { place, .. }) = (&reply, &mut op)
+                        && let Some(socket) = kept.as_ref().and_then(listen)
+                    {
+                        // An engine that has ended needs no socket.
+                        _ = self.listener.send(socket);
+                        *place = kept.take();
+                        continue;
+                    }
                     self.obstacle.set(None);
                     return Ok(reply);
                 }
-                Err(error) => error,
+                Err(fault) => fault,
             };
-            let is_busy = is_busy(&error);
-            if is_busy {
-                self.obstacle.set(StoppedHolder::find(opened.identity));
+            let now = clock::now();
+            if fault.is_busy() && now >= look.min(deadline) {
+                self.obstacle.set(StoppedHolder::find(opened.identity()));
+                look = now + STOPPED_LOOK;
             }
-            if !is_busy || clock::now() >= deadline {
-                let mut error = sqlite_error(&self.name, error);
-                if let Some(stopped) = self.obstacle.get().filter(|_| is_busy) {
-                    error = error.with_source(stopped);
-                }
-                if error.kind() == NodeErrorKind::UnfitStore {
-                    // Another file may be put in its place.
-                    self.opened = None;
-                }
-                return Err(error);
+            let stopped = self.obstacle.get().filter(|_| fault.is_busy());
+            let is_over = now >= last || now >= deadline && stopped.is_some();
+            if !fault.is_busy() || is_over {
+                let file = opened.file().clone();
+                let error = self.error(fault, &file);
+                return Err(match stopped {
+                    Some(stopped) => error.with_source(stopped),
+                    None => error,
+                });
             }
         }
     }
 
-    /// Whether any process may have changed the store since the last look.
-    pub(super) fn has_changed(&mut self) -> bool {
-        let Some(opened) = &mut self.opened else { return true };
-        let read = |row: &rusqlite::Row<'_>| row.get(0);
-        let version = opened.connection.query_row("PRAGMA data_version", [], read);
-        // A store that cannot be looked at is found out by the next op.
-        let version = version.unwrap_or(opened.version);
-        let changed = std::mem::replace(&mut opened.version, version) != version;
-        std::mem::take(&mut opened.dirty) || changed
-    }
-
-    /// Whether a waiter has something to look at: the lock is set for it, or is free.
-    ///
-    /// Else when the lock ends, on the clock of leases.
-    pub(super) fn turn_of(&self, key: &LockKey, token: &Token) -> Turn {
-        let Some(opened) = &self.opened else { return Turn::Now };
-        let sql = "SELECT token, token_ends_ms FROM locks WHERE key = ?1 AND boot = ?2";
-        let read = |row: &rusqlite::Row<'_>| {
-            Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
-        };
-        let values = rusqlite::params![key.as_bytes(), opened.boot];
-        match opened.connection.query_row(sql, values, read).optional() {
-            Ok(Some((Some(holder), ends_ms))) if holder != token.as_bytes() => {
-                Turn::After(Timestamp::from_nanos(ends_ms.saturating_mul(1_000_000)))
-            }
-            // A store that cannot be looked at is found out by the next op.
-            _ => Turn::Now,
+    fn error(&mut self, fault: Fault, file: &Path) -> NodeError {
+        let kind = fault.kind();
+        if kind == NodeErrorKind::UnfitStore {
+            // Another file may be put in its place.
+            self.opened = None;
         }
+        NodeError::of_store(&self.name, kind).with_source(fault.cause(file))
     }
 }
 
-/// When a waiter should look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
-    Now,
-    After(Timestamp),
+/// The store, opened anew when it is not the one that is open.
+fn opened<'a>(
+    opened: &'a mut Option<Opened>,
+    name: &Arc<str>,
+    location: &Location,
+) -> Result<&'a mut Opened, NodeError> {
+    // A file that was replaced, or that others may open now, must not be used on.
+    opened.take_if(|opened| !opened.is_in_place());
+    match opened {
+        Some(opened) => Ok(opened),
+        none => Ok(none.insert(Opened::new(location).map_err(|why| unopened(name, why))?)),
+    }
 }
 
-fn open(name: &Arc<str>, location: &Location) -> Result<Opened, NodeError> {
-    let file = place::prepare(location).map_err(|error| {
-        let kind = match &error {
-            place::Unfit::Io(_, error) if is_shortage(error) => NodeErrorKind::NoResources,
-            place::Unfit::Io(..) => NodeErrorKind::Unreachable,
-            _ => NodeErrorKind::UnfitStore,
-        };
-        NodeError::new(name, kind).with_source(error)
-    })?;
-    let boot = boot_id().map_err(|error| {
-        let kind = match is_shortage(&error) {
-            true => NodeErrorKind::NoResources,
-            false => NodeErrorKind::UnfitStore,
-        };
-        NodeError::new(name, kind).with_source(error)
-    })?;
-    // Nothing is read from the file yet, so nobody can be in the way.
-    let connection = Connection::open(&file).and_then(|connection| {
-        connection.busy_timeout(BUSY)?;
-        Ok(connection)
-    });
-    let connection = connection.map_err(|error| sqlite_error(name, error))?;
-    let identity = identity(&file).unwrap_or_default();
-    Ok(Opened {
-        connection,
-        boot,
-        file,
-        identity,
-        version: 0,
-        dirty: false,
-        is_ready: false,
-        ops: 0,
-    })
-}
-
-/// Which file is there now. A store that was deleted must not be used on by those who have it open:
-/// those who come excluded nobody of them.
-fn identity(file: &std::path::Path) -> Option<(u64, u64)> {
-    let metadata = std::fs::metadata(file).ok()?;
-    Some((metadata.dev(), metadata.ino()))
-}
-
-fn sqlite_error(name: &Arc<str>, error: rusqlite::Error) -> NodeError {
-    let kind = match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => NodeErrorKind::Busy,
-        Some(ErrorCode::DiskFull) => NodeErrorKind::DiskFull,
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => NodeErrorKind::UnfitStore,
-        // SQLite does not say why.
-        Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure)
-            if is_shortage(&std::io::Error::other("unknown")) =>
+fn unopened(name: &Arc<str>, why: Unopened) -> NodeError {
+    let error = |kind| NodeError::of_store(name, kind);
+    match why {
+        Unopened::Place(Unfit::Io(_, io)) | Unopened::Boot(BootUnknown::Io(_, io))
+            if is_shortage(&io) =>
         {
-            NodeErrorKind::NoResources
+            error(NodeErrorKind::NoResources).with_source(io)
         }
-        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
-            NodeErrorKind::Unreachable
+        Unopened::Place(unfit @ Unfit::Io(..)) => {
+            error(NodeErrorKind::Unreachable).with_source(unfit)
         }
-        _ => NodeErrorKind::Refused,
-    };
-    NodeError::new(name, kind).with_source(error)
-}
-
-impl Opened {
-    fn apply(&mut self, op: &Op) -> rusqlite::Result<(Reply, Vec<Wake>)> {
-        self.ops = self.ops.wrapping_add(1);
-        let sweep = self.ops.is_multiple_of(OPS_PER_SWEEP);
-        if !self.is_ready {
-            self.connection.execute_batch(SETTINGS)?;
+        Unopened::Place(unfit) => error(NodeErrorKind::UnfitStore).with_source(unfit),
+        Unopened::Boot(unknown) => error(NodeErrorKind::UnfitStore).with_source(unknown),
+        Unopened::Sql(why, file) => {
+            let fault = Fault::Sql(why);
+            error(fault.kind()).with_source(fault.cause(&file))
         }
-        let boot = &self.boot;
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        if !self.is_ready {
-            table::prepare(&transaction)?;
-        }
-        // Inside the transaction: nobody else can come between the time and the op.
-        let at = clock::node_time();
-        let table = Table { transaction: &transaction, boot, at, wrote: Cell::new(false) };
-        let reply = match op {
-            Op::Renew(leases) => {
-                let renew = |lease: &Renewal| table.with(&lease.key, |row| row.renew(at, lease));
-                let answers = leases.iter().map(renew).collect::<rusqlite::Result<_>>()?;
-                (Reply::Renewed(answers), Vec::new())
-            }
-            Op::Look(looks) => {
-                let mut answers = Vec::with_capacity(looks.len());
-                // A queue is loaded once for all who look at it.
-                for looks in looks.chunk_by(|one, other| one.key == other.key) {
-                    let Some(Look { key, .. }) = looks.first() else { continue };
-                    answers.extend(table.with(key, |row| {
-                        looks.iter().map(|look| row.look(at, look)).collect::<Vec<_>>()
-                    })?);
-                }
-                (Reply::Looked(answers), Vec::new())
-            }
-            Op::Clock => (Reply::Clock { wall_us: at.wall_us }, Vec::new()),
-            Op::Acquire { key, .. }
-            | Op::Confirm { key, .. }
-            | Op::Resume { key, .. }
-            | Op::Steal { key, .. }
-            | Op::Release { key, .. }
-            | Op::ForceRelease { key, .. }
-            | Op::Inspect { key } => {
-                table.with(key, |row| row.apply(at, &process::is_there, op))?
-            }
-        };
-        if sweep {
-            table.sweep()?;
-        }
-        let wrote = table.wrote.get();
-        transaction.commit()?;
-        self.is_ready = true;
-        self.dirty |= wrote;
-        Ok(reply)
     }
 }
 
-fn is_busy(error: &rusqlite::Error) -> bool {
-    let code = error.sqlite_error_code();
-    matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+/// How much longer an op may take than its time limit while others are busy: a release that is
+/// given up keeps all waiters until the lease ends. An acquisition has its caller's limit, and a
+/// renewal is repeated.
+pub(super) fn patience(op: &Op) -> Duration {
+    match op {
+        Op::Release { .. } | Op::ForceRelease { .. } | Op::Inspect { .. } => LONGEST_LOAD,
+        _ => Duration::ZERO,
+    }
 }
 
-/// What tells this boot from every other.
-#[cfg(target_os = "linux")]
-fn boot_id() -> std::io::Result<String> {
-    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
-}
+/// Longer than the busiest host takes to give each of five hundred processes its turn.
+const LONGEST_LOAD: Duration = Duration::from_secs(30);
 
-/// A journal that is overwritten in place costs fewer system calls than one that is deleted.
-const SETTINGS: &str = "PRAGMA synchronous=OFF; PRAGMA journal_mode=PERSIST";
+/// How long SQLite tries by itself, with pauses that grow to 25 ms.
+const MOST_BUSY: Duration = Duration::from_millis(100);
 
-/// SQLite's own patience; ours goes on until the op's deadline. No transaction takes this long
-/// unless its process was stopped inside it, and the shortest op has time for two of them.
-const BUSY: Duration = Duration::from_millis(20);
+/// The last try of an op, too, is more than one look.
+const LEAST_BUSY: Duration = Duration::from_millis(5);
 
-const OPS_PER_SWEEP: u32 = 1_000;
+/// A transaction takes some 100 µs. One that is in the way for so long may be that of a process
+/// that was stopped.
+const STOPPED_LOOK: Duration = Duration::from_millis(250);

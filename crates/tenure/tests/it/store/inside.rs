@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 use tenure::{AcquireError, FencingToken};
 
-use super::{Store, connect, given};
+use super::{Store, connect, given, seal};
 use crate::program::{self, Program};
 
 /// How far the transaction has come.
@@ -42,12 +42,14 @@ pub(super) fn stay_inside() {
     let change =
         "UPDATE locks SET token = x'00', number = number + 1000000000000 WHERE key = x'6b'";
     assert_eq!(transaction.execute(change, []).unwrap(), 1, "the row of k is there");
+    seal::row(&transaction, b"k");
     if program::setting("DEPTH") == format!("{:?}", Depth::HalfWritten) {
         // More than its cache of one page can hold.
         for row in 0..100_u32 {
             let key = [MARK.as_bytes(), &row.to_be_bytes()].concat();
             let row = params![key, vec![0_u8; 2_000]];
-            transaction.execute("INSERT INTO locks VALUES (?1, ?2, 0, 1, 0, 0, '')", row).unwrap();
+            let insert = "INSERT INTO locks VALUES (?1, NULL, NULL, ?2, 0, 0, 1, 0, 0, 0)";
+            transaction.execute(insert, row).unwrap();
         }
     }
     program::say("inside");

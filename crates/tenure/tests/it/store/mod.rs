@@ -3,13 +3,17 @@
 //! Whoever opens and closes a file loses the locks that its process has there, so no test reads the
 //! file of a store that it uses itself, but through SQLite.
 
+mod boots;
 mod crowd;
 mod disk;
+mod flips;
 mod inside;
 mod killed;
 mod rows;
+mod seal;
 mod stopped;
 mod unfit;
+mod waiters;
 
 use std::path::{Path, PathBuf};
 
@@ -23,12 +27,15 @@ use tenure_testkit::TempDir;
 use crate::program::{self, Program};
 
 /// What the tests here start, by name.
-pub(crate) const PROGRAMS: [(&str, fn()); 5] = [
+pub(crate) const PROGRAMS: [(&str, fn()); 8] = [
     ("add in the store", crowd::add),
     ("come and go in the store", killed::come_and_go),
     ("stay inside a transaction", inside::stay_inside),
     ("try once in the store", inside::try_once),
     ("meet a full disk", disk::meet_a_full_disk),
+    ("hold in the store", boots::hold),
+    ("wait in the store", waiters::wait),
+    ("take turns in the store", waiters::take_turns),
 ];
 
 /// A store of the test's own.
@@ -49,13 +56,18 @@ impl Store {
         connect(&self.file()).lock(key)
     }
 
+    /// The file's path, for a program.
+    fn setting(&self) -> String {
+        self.file().display().to_string()
+    }
+
     fn sql(&self) -> Connection {
         Connection::open(self.file()).unwrap()
     }
 
     /// Starts a program that is given the store.
     fn start(&self, program: &str, settings: &[(&str, &str)]) -> Program {
-        let file = self.file().display().to_string();
+        let file = self.setting();
         Program::start(program, &[&[("STORE", &*file)], settings].concat())
     }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink},
     path::Path,
 };
 
@@ -55,8 +55,8 @@ fn a_store_of_another_version_is_refused() {
     let store = Store::new();
     store.lock("k").acquire().unwrap().release().unwrap();
     let sql = rusqlite::Connection::open(store.file()).unwrap();
-    sql.pragma_update(None, "user_version", 2).unwrap();
-    is_refused(&store.lock("k"), NodeErrorKind::UnfitStore, &["version 2", "version 1"]);
+    sql.pragma_update(None, "user_version", 3).unwrap();
+    is_refused(&store.lock("k"), NodeErrorKind::UnfitStore, &["version 3", "version 2"]);
 }
 
 #[test]
@@ -65,6 +65,122 @@ fn a_file_that_others_may_write_is_refused() {
     fs::write(store.file(), b"").unwrap();
     set_mode(&store.file(), 0o666);
     is_refused(&store.lock("k"), NodeErrorKind::UnfitStore, &["locks.db", "mode 666"]);
+}
+
+/// One who can open the file can hold the lock that a reader has, and nobody else can write.
+#[test]
+fn a_file_that_others_may_read_is_refused_with_the_cure() {
+    for mode in [0o644, 0o640, 0o604] {
+        let store = Store::new();
+        fs::write(store.file(), b"").unwrap();
+        set_mode(&store.file(), mode);
+        let (file, mode) = (store.file().display().to_string(), format!("mode {mode:o}"));
+        let cure = format!("`chmod 600 {file}`");
+        is_refused(&store.lock("k"), NodeErrorKind::UnfitStore, &[&mode, &cure]);
+    }
+}
+
+#[test]
+fn a_store_that_others_may_open_is_refused_from_then_on() {
+    let store = Store::new();
+    let lock = store.lock("k");
+    lock.try_acquire().unwrap().expect("nobody holds it").release().unwrap();
+    set_mode(&store.file(), 0o644);
+    is_refused(&lock, NodeErrorKind::UnfitStore, &["mode 644"]);
+    set_mode(&store.file(), 0o600);
+    lock.try_acquire().unwrap().expect("nobody holds it").release().unwrap();
+}
+
+#[test]
+fn a_directory_that_its_group_may_write_is_refused_with_the_cure() {
+    let store = Store::new();
+    let directory = store.directory.path();
+    let inner = directory.join("inner");
+    fs::create_dir(&inner).unwrap();
+    let cure = format!("`chmod go-w {}`", directory.display());
+    for file in [store.file(), inner.join("locks.db")] {
+        // The group of root, or of a number that no account has.
+        set_mode(directory, 0o770);
+        if !rustix::process::geteuid().is_root() {
+            set_mode(directory, 0o772);
+        }
+        is_refused(&connect(&file).lock("k"), NodeErrorKind::UnfitStore, &["(mode 77", &cure]);
+        set_mode(directory, 0o700);
+        set_mode(&inner, 0o700);
+        connect(&file).lock("k").try_acquire().unwrap().expect("free").release().unwrap();
+    }
+}
+
+/// In a directory such as /tmp anybody may make one, and lead it elsewhere later.
+#[test]
+fn a_link_to_a_file_is_refused_and_the_file_left_alone() {
+    let store = Store::new();
+    let other = store.directory.path().join("mine.sqlite");
+    let sql = rusqlite::Connection::open(&other).unwrap();
+    sql.execute_batch("CREATE TABLE notes (note TEXT)").unwrap();
+    drop(sql);
+    set_mode(&other, 0o600);
+    let before = fs::read(&other).unwrap();
+    symlink(&other, store.file()).unwrap();
+    let file = store.file().display().to_string();
+    is_refused(&store.lock("k"), NodeErrorKind::UnfitStore, &[&file, "is a symbolic link"]);
+    assert_eq!(fs::read(&other).unwrap(), before);
+    assert_eq!(entries(store.directory.path()), ["locks.db", "mine.sqlite"]);
+}
+
+/// A link of one's own, or of root's as /var/run is, leads where one wants.
+#[test]
+fn a_directory_behind_a_link_is_used_unless_the_link_is_anothers() {
+    let store = Store::new();
+    let (real, link) = (store.directory.path().join("real"), store.directory.path().join("link"));
+    fs::create_dir(&real).unwrap();
+    symlink("real", &link).unwrap();
+    let through = connect(&link.join("locks.db")).lock("k");
+    let guard = through.try_acquire().unwrap().expect("nobody holds it");
+    let direct = connect(&real.join("locks.db")).lock("k");
+    assert!(direct.try_acquire().unwrap().is_none(), "it is one store");
+    guard.release().unwrap();
+    // Only root can give links away.
+    if rustix::process::geteuid().is_root() {
+        lchown(&link, Some(4242), None).unwrap();
+        let words = [link.to_str().unwrap(), "symbolic link of another user (number 4242)"];
+        let lock = connect(&link.join("locks.db")).lock("k");
+        is_refused(&lock, NodeErrorKind::UnfitStore, &words);
+    }
+}
+
+/// Under each name SQLite would keep a journal of its own, and play back only that.
+#[test]
+fn a_file_with_two_names_is_refused() {
+    let store = Store::new();
+    let lock = store.lock("k");
+    lock.try_acquire().unwrap().expect("nobody holds it").release().unwrap();
+    let other = store.directory.path().join("other.db");
+    fs::hard_link(store.file(), &other).unwrap();
+    is_refused(&lock, NodeErrorKind::UnfitStore, &["has 2 names"]);
+    is_refused(&connect(&other).lock("k"), NodeErrorKind::UnfitStore, &["has 2 names"]);
+    fs::remove_file(&other).unwrap();
+    lock.try_acquire().unwrap().expect("nobody holds it").release().unwrap();
+}
+
+/// SQLite would read it in place of the store.
+#[test]
+fn a_log_of_another_mode_beside_the_store_is_refused() {
+    for suffix in ["db-wal", "db-shm"] {
+        let store = Store::new();
+        let log = store.file().with_extension(suffix);
+        fs::write(&log, b"").unwrap();
+        let words = [log.to_str().unwrap(), "remove it"];
+        is_refused(&store.lock("k"), NodeErrorKind::UnfitStore, &words);
+    }
+}
+
+/// A file system that nobody has heard of may be shared as well as one that is known to be.
+#[test]
+fn a_file_system_that_is_not_known_to_be_local_is_refused() {
+    let lock = connect(Path::new("/proc/tenure-test.db")).lock("k");
+    let words = ["/proc is on a file system (type 0x9fa0)", "use a server"];
+    is_refused(&lock, NodeErrorKind::UnfitStore, &words);
 }
 
 /// Whoever may write there may put another file in its place.
@@ -159,7 +275,9 @@ fn a_directory_in_the_place_of_the_store_is_refused() {
 fn entries(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| name != "owner.lock").collect()
+    let mut names: Vec<_> = names.filter(|name| name != "owner.lock").collect();
+    names.sort();
+    names
 }
 
 /// Reproduces: who had the store open went on in the deleted file, and excluded nobody.
@@ -173,4 +291,19 @@ fn a_store_that_was_deleted_is_left_by_those_who_had_it_open() {
     assert!(before.try_acquire().unwrap().is_none(), "two hold the lock");
     assert!(matches!(guard.release(), Err(ReleaseError::NotHeld(LossReason::Taken { .. }))));
     next.release().unwrap();
+}
+
+/// Reproduces: another store is put in its place, by a name that leads there now.
+#[test]
+fn a_store_that_was_replaced_is_left_by_those_who_had_it_open() {
+    let store = Store::new();
+    let other = store.directory.path().join("other.db");
+    let in_other = connect(&other).lock("k").acquire().unwrap();
+    let before = store.lock("k");
+    let guard = before.acquire().unwrap();
+    fs::rename(&other, store.file()).unwrap();
+    assert!(before.try_acquire().unwrap().is_none(), "two hold the lock");
+    assert!(matches!(guard.release(), Err(ReleaseError::NotHeld(LossReason::Taken { .. }))));
+    assert!(store.lock("k").try_acquire().unwrap().is_none());
+    drop(in_other);
 }
