@@ -6,7 +6,7 @@ use tenure_core::{FencingToken, LockKey, LossReason, Token, Ttl};
 
 use crate::{
     engine::{Command, Engine, Holding, LeaseCell},
-    error::{ConfigError, ExtendError, ReleaseError, RevalidateError},
+    error::{ConfigError, ExtendError, ReleaseError, RenewalFailure, RevalidateError},
 };
 
 /// A held lock. Dropping the guard releases the lock in the background.
@@ -58,6 +58,13 @@ impl LockGuard {
     #[must_use]
     pub fn valid_for(&self) -> Option<Duration> {
         self.holding.cell().valid_for()
+    }
+
+    /// Why renewals fail, while they do and after the lease was lost by that; `None` once one
+    /// succeeds. Asks nobody.
+    #[must_use]
+    pub fn renewal_failure(&self) -> Option<RenewalFailure> {
+        self.holding.cell().renewal_failure()
     }
 
     /// Resolves when the lease is lost, with the reason. A loss is final, unless
@@ -222,6 +229,12 @@ impl Lease {
     #[must_use]
     pub fn valid_for(&self) -> Option<Duration> {
         self.cell.valid_for()
+    }
+
+    /// See [`LockGuard::renewal_failure`].
+    #[must_use]
+    pub fn renewal_failure(&self) -> Option<RenewalFailure> {
+        self.cell.renewal_failure()
     }
 
     /// See [`LockGuard::lost`]. Resolves after the release, too.

@@ -41,7 +41,7 @@ mod task;
 pub use client::Client;
 pub use error::{
     AcquireError, CloseError, ConfigError, ExtendError, InspectError, NoQuorum, NodeError,
-    NodeErrorKind, NodeErrors, ReleaseError, RevalidateError, RunError,
+    NodeErrorKind, NodeErrors, ReleaseError, RenewalFailure, RevalidateError, RunError,
 };
 pub use fence_gate::{FENCED_SET, FenceGate, StaleToken};
 pub use guard::{Lease, LockGuard};

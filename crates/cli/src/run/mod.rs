@@ -4,10 +4,10 @@ mod report;
 mod schedule;
 mod watch;
 
-use std::{ffi::OsStr, time::Instant};
+use std::{ffi::OsStr, fmt::Write as _, time::Instant};
 
 use signal_hook::consts::{SIGCONT, SIGINT, SIGTSTP};
-use tenure::{LockGuard, LossReason, ReleaseError};
+use tenure::{LockGuard, LossReason, ReleaseError, RenewalFailure};
 
 use self::{
     report::Record,
@@ -109,14 +109,15 @@ fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
     let Ended { end, lost: reason } = ended;
     if let Some(reason) = reason {
         // The release of a lost lock is nothing to wait for; the client's end sees to it.
-        return Err(lost(&key, &reason));
+        return Err(lost(&key, &reason, guard.renewal_failure().as_ref()));
     }
-    if release(guard, &mut events, &key, record)? {
+    let is_released = release(guard, &mut events, &key, record)?;
+    if is_released {
         // Nothing is left to be written: what the last handle's drop waits for would be nothing,
         // and the end of the process ends the engine as well.
         std::mem::forget((lock, client));
     }
-    if wanted.verbose {
+    if is_released && wanted.verbose {
         say(&format!("released the lock {key} after {}", seconds(record.held())));
     }
     Ok(end.code())
@@ -141,10 +142,18 @@ fn start(
     Child::start(&wanted.program, &wanted.args, &variables, terminal)
 }
 
-fn lost(key: &str, reason: &LossReason) -> Failure {
-    let what = format!("lost the lock {key} while the command ran: {reason}");
+fn lost(key: &str, reason: &LossReason, failure: Option<&RenewalFailure>) -> Failure {
+    let mut what = format!("lost the lock {key} while the command ran: {reason}");
+    let failure = failure.filter(|_| *reason == LossReason::Expired);
+    if let Some(failure) = failure {
+        _ = write!(what, "; {failure}");
+    }
+    let refusal = failure.filter(|failure| failure.is_refusal());
     let failure = Failure::new(exit::LOST, what);
     match reason {
+        _ if refusal.is_some() => {
+            failure.hint("the servers must permit this for as long as a lock is held")
+        }
         LossReason::Expired => failure.hint("a longer --ttl outlasts longer outages"),
         LossReason::MaxHold => failure.hint("--max-hold is the bound, if the work needs longer"),
         _ => failure.hint("another may have worked at the same time: see TENURE_FENCE in --help"),
@@ -162,11 +171,12 @@ fn release(
     key: &str,
     record: &mut Record,
 ) -> Result<bool, Failure> {
+    let lease = guard.lease();
     match events.block_on(guard.release()) {
         Ok(()) => Ok(true),
         Err(ReleaseError::NotHeld(reason)) => {
             record.lost(&reason);
-            Err(lost(key, &reason))
+            Err(lost(key, &reason, lease.renewal_failure().as_ref()))
         }
         // The command was done in time, so its code stands; the key ends with its TTL at worst.
         Err(error) => {

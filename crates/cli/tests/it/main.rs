@@ -23,6 +23,7 @@ mod quorum;
 mod readme;
 mod renewed;
 mod report;
+mod rights;
 mod scarce;
 mod script;
 mod setups;

@@ -24,13 +24,13 @@ pub struct Script {
 
 /// The keys, the libraries, the body.
 macro_rules! script {
-    ($name:literal, $sha1:literal $(, $library:literal)?) => {
+    ($name:literal, $sha1:literal $(, $library:literal)*) => {
         Script {
             name: $name,
             text: concat!(
                 "local K, F, Q = KEYS[1], KEYS[2], KEYS[3]\n",
                 include_str!("lib.lua"),
-                $(include_str!($library),)?
+                $(include_str!($library),)*
                 include_str!(concat!($name, ".lua"))
             ),
             sha1: $sha1,
@@ -39,9 +39,9 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "71979d9c0ed008fa23b91794f96f8f371d21e0ab", "queue.lua");
-static RESUME: Script = script!("resume", "299d042b63cbf5404b536baf2f322728b372dc3e");
-static STEAL: Script = script!("steal", "f91939b614ffb746bd2cd824cd4d04e71dd7863b");
+    script!("acquire", "697a04f1c923453b55d99410b9ac59ab9f438329", "queue.lua", "rights.lua");
+static RESUME: Script = script!("resume", "4e7aec5cdcd88af6dfb0c15bf9837f10a39658a7", "rights.lua");
+static STEAL: Script = script!("steal", "7c9b4ef363b08fcc3db3106b3643f22299617a3d", "rights.lua");
 static RELEASE: Script =
     script!("release", "fbd5da85080c952367083837e06b843fe69b4ea8", "queue.lua");
 static FORCE_RELEASE: Script =
@@ -143,6 +143,18 @@ impl Call {
         call
     }
 
+    /// Has a script that begins a lease prove first that the user may run what later steps of it
+    /// need: else it does nothing, and the server answers `NOPERM`. Returns whether the script is
+    /// one of those.
+    #[must_use]
+    pub fn prove_rights(&mut self) -> bool {
+        let begins = matches!(self.script.name, "acquire" | "resume" | "steal");
+        if begins {
+            self.args.push(b"prove".to_vec());
+        }
+        begins
+    }
+
     fn keys_of(&mut self, key: &LockKey) {
         self.keys.extend([key.as_bytes().to_vec(), key.fence(), key.queue()]);
     }
@@ -189,6 +201,8 @@ fn number(number: u64) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -196,6 +210,27 @@ mod tests {
         for script in ALL {
             let sha1 = sha1_smol::Sha1::from(script.text).digest().to_string();
             assert_eq!(script.sha1, sha1, "{}", script.name);
+        }
+    }
+
+    /// What is inside a script, in the order of the text.
+    fn commands(text: &str) -> impl Iterator<Item = &str> {
+        let calls = text.split("redis.call('").flat_map(|part| part.split("redis.pcall('"));
+        calls.skip(1).filter_map(|part| part.split_once('\'').map(|(name, _)| name))
+    }
+
+    /// What only tells waiters, or is asked for by `inspect` alone, a lease can do without.
+    #[test]
+    fn every_command_that_a_lease_needs_is_proved() {
+        let rights = include_str!("rights.lua").lines().skip_while(|l| !l.starts_with("local"));
+        let needed: BTreeSet<_> =
+            rights.take(2).flat_map(|l| l.split(['\'', ' '])).filter(|w| !w.is_empty()).collect();
+        for script in ALL.iter().filter(|script| script.name != "inspect") {
+            for command in commands(script.text) {
+                let is_proved = needed.contains(command.to_ascii_lowercase().as_str());
+                let can_be_missing = ["PUBSUB", "PUBLISH"].contains(&command);
+                assert!(is_proved ^ can_be_missing, "{command} in {}", script.name);
+            }
         }
     }
 

@@ -111,7 +111,7 @@ impl Crew {
         // renewal in the background is switched off.
         let short = lock.clone().ttl(SHORT_LEASE).renewal(Renewal::Manual);
         match short.run(|lease| keeper.sell(Some(&lease), PAUSE)) {
-            Err(RunError::Lost { reason, output: Some(sale) }) => {
+            Err(RunError::Lost { reason, output: Some(sale), .. }) => {
                 println!("a worker slept past its lease: {reason}");
                 println!("its sale:              {:?}", sale?);
                 Ok(())

@@ -13,7 +13,7 @@ use crate::{
     FencingToken, Holder, Inspection, Lease, LockKey, LossReason, NodeReport, Token, Wait,
     error::{
         AcquireError, CloseError, ConfigError, ExtendError, InspectError, ReleaseError,
-        RevalidateError, RunError,
+        RenewalFailure, RevalidateError, RunError,
     },
     guard,
     lock::{self, finish},
@@ -149,8 +149,9 @@ impl Lock {
     /// As [`crate::Lock::run`].
     pub fn run<T>(&self, work: impl FnOnce(Lease) -> T) -> Result<T, RunError<T>> {
         let guard = self.acquire().map_err(RunError::Acquire)?;
+        let lease = guard.lease();
         let output = work(guard.lease());
-        finish(output, guard.release())
+        finish(output, &lease, guard.release())
     }
 
     /// See [`crate::Lock::acquire`].
@@ -264,6 +265,12 @@ impl LockGuard {
     #[must_use]
     pub fn valid_for(&self) -> Option<Duration> {
         self.0.valid_for()
+    }
+
+    /// See [`crate::LockGuard::renewal_failure`].
+    #[must_use]
+    pub fn renewal_failure(&self) -> Option<RenewalFailure> {
+        self.0.renewal_failure()
     }
 
     /// Blocks until the lease is lost. See [`crate::LockGuard::lost`].

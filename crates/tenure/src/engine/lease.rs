@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -12,7 +12,10 @@ use tenure_core::{FencingToken, LockKey, LossReason, Timestamp, Token};
 use tokio::sync::{Notify, mpsc};
 
 use super::{Command, Life};
-use crate::clock;
+use crate::{
+    clock,
+    error::{NodeErrors, RenewalFailure},
+};
 
 /// Names a lease in its engine. Never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +35,9 @@ pub(crate) struct LeaseCell {
     /// Why it is lost for good.
     lost: OnceLock<LossReason>,
     told: Notify,
+    /// When the first of the renewals was sent that failed since the last one that did not, and
+    /// what was said to the last.
+    failing: Mutex<Option<(Timestamp, NodeErrors)>>,
 }
 
 impl LeaseCell {
@@ -51,7 +57,29 @@ impl LeaseCell {
             ran_out: AtomicU64::new(0),
             lost: OnceLock::new(),
             told: Notify::new(),
+            failing: Mutex::new(None),
         }
+    }
+
+    /// A renewal that was sent then failed.
+    pub(super) fn renewal_failed(&self, sent: Timestamp, errors: NodeErrors) {
+        let mut failing = self.failing();
+        let since = failing.take().map_or(sent, |(since, _)| since);
+        *failing = Some((since, errors));
+    }
+
+    pub(super) fn renewal_succeeded(&self) {
+        *self.failing() = None;
+    }
+
+    /// Since when renewals fail, and what was said to the last one.
+    pub(crate) fn renewal_failure(&self) -> Option<RenewalFailure> {
+        let (since, errors) = self.failing().clone()?;
+        Some(RenewalFailure { failing_for: clock::now().since(since), errors })
+    }
+
+    fn failing(&self) -> MutexGuard<'_, Option<(Timestamp, NodeErrors)>> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn key(&self) -> &LockKey {

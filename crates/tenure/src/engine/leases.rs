@@ -291,6 +291,12 @@ impl Leases {
     /// Hands in what the nodes' answers come to, to a request that was queued at `sent`.
     pub(super) fn answer(&self, id: LeaseId, sent: Timestamp, ttl: Ttl, verdict: &Verdict) {
         let now = clock::now();
+        if let Some(entry) = self.entries.borrow().get(&id) {
+            match verdict {
+                Verdict::Untold(errors) => entry.cell.renewal_failed(sent, errors.clone()),
+                _ => entry.cell.renewal_succeeded(),
+            }
+        }
         if matches!(verdict, Verdict::Ours) {
             self.with_seats(id, |seats| seats.prove(sent));
         }

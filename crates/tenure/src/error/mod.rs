@@ -7,11 +7,13 @@
 mod config;
 mod node;
 mod nodes;
+mod renewal;
 
 pub use config::ConfigError;
 pub(crate) use node::is_shortage;
 pub use node::{NodeError, NodeErrorKind};
 pub use nodes::NodeErrors;
+pub use renewal::RenewalFailure;
 
 use std::{error::Error, fmt, iter, time::Duration};
 
@@ -245,6 +247,8 @@ pub enum RunError<T> {
     Lost {
         /// Why.
         reason: LossReason,
+        /// What the servers said last, where its time ran out because renewals failed.
+        failure: Option<RenewalFailure>,
         /// The work's output, if it ended all the same (blocking work cannot be dropped).
         output: Option<T>,
     },
@@ -271,7 +275,7 @@ impl<T: fmt::Debug> Error for RunError<T> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Acquire(error) => Some(error),
-            Self::Lost { .. } => None,
+            Self::Lost { failure, .. } => failure.as_ref().map(|failure| failure as _),
             Self::Release { error, .. } => Some(error),
         }
     }

@@ -59,6 +59,7 @@ impl Lock {
         W: Future<Output = T>,
     {
         let guard = self.acquire().await.map_err(RunError::Acquire)?;
+        let lease = guard.lease();
         let work = work(guard.lease()).instrument(event::work(guard.key(), guard.fencing_token()));
         let ended = tokio::select! {
             biased;
@@ -66,11 +67,11 @@ impl Lock {
             reason = guard.lost() => Err(reason),
         };
         match ended {
-            Ok(output) => finish(output, guard.release().await),
+            Ok(output) => finish(output, &lease, guard.release().await),
             Err(reason) => {
                 // The loss is the news; what the release adds is logged.
                 _ = guard.release().await;
-                Err(RunError::Lost { reason, output: None })
+                Err(RunError::Lost { reason, failure: lease.renewal_failure(), output: None })
             }
         }
     }
@@ -308,10 +309,17 @@ impl Missed {
 }
 
 /// What a piece of work and the release after it come to.
-pub(crate) fn finish<T>(output: T, released: Result<(), ReleaseError>) -> Result<T, RunError<T>> {
+pub(crate) fn finish<T>(
+    output: T,
+    lease: &Lease,
+    released: Result<(), ReleaseError>,
+) -> Result<T, RunError<T>> {
     match released {
         Ok(()) => Ok(output),
-        Err(ReleaseError::NotHeld(reason)) => Err(RunError::Lost { reason, output: Some(output) }),
+        Err(ReleaseError::NotHeld(reason)) => {
+            let failure = lease.renewal_failure();
+            Err(RunError::Lost { reason, failure, output: Some(output) })
+        }
         Err(error) => Err(RunError::Release { error, output }),
     }
 }

@@ -23,6 +23,15 @@ pub(super) fn is_noscript(words: &str) -> bool {
     first_word(words) == "NOSCRIPT"
 }
 
+/// Whether the server does not run this command, for whatever script: it does not know it, or does
+/// not permit this user to.
+pub(super) fn refuses(words: &str, command: &str) -> bool {
+    let words = words.to_ascii_lowercase();
+    let quoted = |quote: char| words.contains(&format!("{quote}{command}{quote}"));
+    (words.starts_with("noperm") || words.starts_with("err unknown"))
+        && (quoted('\'') || quoted('`'))
+}
+
 /// Whether the connection leads to a server that cannot be ours any more, or not yet.
 pub(super) fn wants_reconnect(kind: NodeErrorKind) -> bool {
     matches!(kind, NodeErrorKind::ReadOnly | NodeErrorKind::Loading | NodeErrorKind::Down)
@@ -105,6 +114,19 @@ mod tests {
         ] {
             assert_eq!(kind(words), expected, "{words}");
         }
+    }
+
+    #[test]
+    fn a_refused_command_is_known_by_its_name() {
+        for words in [
+            "NOPERM this user has no permissions to run the 'evalsha' command",
+            "NOPERM User u has no permissions to run the 'evalsha' command",
+            "ERR unknown command `EVALSHA`, with args beginning with: `x`",
+        ] {
+            assert!(refuses(words, "evalsha") && !refuses(words, "eval"), "{words}");
+        }
+        assert!(!refuses("NOSCRIPT No matching script. Please use EVAL.", "evalsha"));
+        assert!(!refuses("NOPERM No permissions to access a key", "evalsha"));
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub(super) enum Expected {
         request: Request,
         /// The whole script was sent, not its SHA-1.
         in_full: bool,
+        /// It proves the user's rights, or is refused.
+        proves_rights: bool,
         sent: Timestamp,
     },
     /// The subscription of the ear; the server confirms it by a message, and refuses by a reply.

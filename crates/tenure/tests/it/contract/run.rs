@@ -29,7 +29,7 @@ pub(super) fn a_loss_during_the_work_is_reported(at: &Place) {
         at.client().lock(&at.key).force_release().unwrap();
         42
     });
-    let Err(RunError::Lost { reason, output }) = ended else { panic!("{ended:?}") };
+    let Err(RunError::Lost { reason, output, .. }) = ended else { panic!("{ended:?}") };
     // The work was over before anybody noticed, in both ways: its output is not thrown away.
     assert_eq!((reason, output), (LossReason::Gone, Some(42)));
     assert!(!at.is_held());

@@ -26,6 +26,7 @@ mod reconnect;
 mod refusals;
 pub(crate) mod renewal;
 mod replica;
+mod rights;
 mod scripts;
 mod waiting;
 mod watch;

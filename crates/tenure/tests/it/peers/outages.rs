@@ -79,7 +79,7 @@ fn p18_a_loss_stops_the_work() {
         std::future::pending::<()>().await;
     }));
     assert!(dropped.get());
-    let Err(RunError::Lost { reason: LossReason::Gone, output: None }) = ended else {
+    let Err(RunError::Lost { reason: LossReason::Gone, output: None, .. }) = ended else {
         panic!("{ended:?}");
     };
     assert!(!exists(&server, "k"));

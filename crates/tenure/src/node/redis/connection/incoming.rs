@@ -11,6 +11,7 @@ use super::{
         tracking::{self, Changed},
     },
     Connection, Expected, Hearing, NodeError, Past, Request, Tracking,
+    outgoing::{Form, RefusedForm},
 };
 use crate::clock;
 
@@ -34,11 +35,12 @@ impl Connection {
         }
         match self.in_flight.pop() {
             None => Err(self.protocol("a reply to no request")),
-            Some(Expected::Op { request, in_full, sent }) => {
+            Some(Expected::Op { request, in_full, proves_rights, sent }) => {
                 if self.ear.is_deaf() && self.shared.hearing.get() == Hearing::Hoped {
                     self.heard_nothing();
                 }
                 self.shared.measure(clock::now().since(sent));
+                self.has_rights |= proves_rights && matches!(incoming, Incoming::Reply(_));
                 self.reply(request, in_full, incoming)
             }
             Some(Expected::Subscribed) => {
@@ -138,8 +140,28 @@ impl Connection {
         in_full: bool,
         incoming: Incoming,
     ) -> Result<(), NodeError> {
+        let form = if in_full { Form::Text } else { Form::Sha1 };
         match incoming {
-            Incoming::Error(words) if fault::is_noscript(&words) && !in_full => {
+            Incoming::Error(words) if form == Form::Sha1 && fault::is_noscript(&words) => {
+                match self.refused.take() {
+                    None => self.send_again(request),
+                    // It cannot be sent in full either, and that is what is to be known.
+                    Some(refused) => {
+                        let error = fault::of_reply(
+                            &self.shared.name,
+                            &self.shared.address,
+                            &refused.words,
+                        );
+                        request.answer(Err(error));
+                    }
+                }
+                Ok(())
+            }
+            // The other way will do; where that is refused too, the next op begins anew.
+            Incoming::Error(words)
+                if fault::refuses(&words, form.command()) && self.refused.take().is_none() =>
+            {
+                self.refused = Some(RefusedForm { form, words });
                 self.send_again(request);
                 Ok(())
             }

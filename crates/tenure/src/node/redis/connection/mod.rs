@@ -1,6 +1,7 @@
 //! One connection: requests out, replies in, in order.
 
 mod incoming;
+mod outgoing;
 
 use std::{
     future::{Future as _, poll_fn},
@@ -12,9 +13,10 @@ use std::{
 };
 
 use bytes::{Buf, BytesMut};
-use tenure_core::{Channel, LockKey, Op, Timestamp, script::Call};
+use tenure_core::Timestamp;
 use tokio::io::ReadBuf;
 
+use self::outgoing::RefusedForm;
 use super::{
     Hearing, Request, Shared,
     ear::Ear,
@@ -51,6 +53,10 @@ pub(super) struct Connection {
     subscriptions: Subscriptions,
     /// Scripts that this server has been sent on this connection, by their SHA-1.
     sent_scripts: Vec<&'static str>,
+    /// The way to send them that is refused here.
+    refused: Option<RefusedForm>,
+    /// The user may run what later steps of a lease need.
+    has_rights: bool,
 }
 
 impl Connection {
@@ -95,6 +101,8 @@ impl Connection {
             tracking: Tracking::default(),
             subscriptions: Subscriptions::default(),
             sent_scripts: Vec::new(),
+            refused: None,
+            has_rights: false,
         })
     }
 
@@ -194,84 +202,6 @@ impl Connection {
         self.deaf_for = self.deafness;
         self.deafness = (2 * self.deafness).min(MOST_DEAFNESS);
         false
-    }
-
-    /// Writes what is queued, in order.
-    fn take_requests(&mut self) {
-        if !self.greeting.lets_ops_through() {
-            return;
-        }
-        let shared = Rc::clone(&self.shared);
-        let mut queue = shared.queue.borrow_mut();
-        for mut request in queue.drain(..).filter(|request| !request.is_pointless()) {
-            self.give_place(&mut request);
-            let watched = self.watched_by(&request.op);
-            self.send(request);
-            watched.iter().for_each(|key| self.track(key));
-        }
-        let mut watched = shared.to_track.take();
-        watched.retain(|key| !self.in_flight.reads(key));
-        watched.iter().for_each(|key| self.track(key));
-        shared.to_listen.take().into_iter().for_each(|channel| self.listen_to(channel));
-    }
-
-    /// Begins or ceases to listen to a lock's channel, whatever is wanted now.
-    fn listen_to(&mut self, channel: Channel) {
-        let is_wanted = self.shared.waiters.hearers.has(&channel);
-        if self.subscriptions.set(&channel, is_wanted, &mut self.out) {
-            self.in_flight.push(Expected::Listening(channel));
-        }
-    }
-
-    /// Puts a waiter's place on this connection into its op, where the server tells waiters.
-    fn give_place(&mut self, request: &mut Request) {
-        let Request { op: Op::Acquire { place, .. }, waiter: Some(waiter), .. } = request else {
-            return;
-        };
-        let (waiter, brought) = waiter;
-        if self.shared.hearing.get() == Hearing::Refused {
-            *place = None;
-            return;
-        }
-        *place = Some(waiter.place(self.ear.channel(), brought));
-        if self.ear.listen(&mut self.out) {
-            self.in_flight.push(Expected::Subscribed);
-            self.in_flight.push(Expected::Proof);
-        }
-    }
-
-    /// The watched keys that are renewed: a server stops to track what is changed.
-    fn watched_by(&self, op: &Op) -> Vec<LockKey> {
-        let Op::Renew(leases) = op else { return Vec::new() };
-        let keys = leases.iter().map(|lease| &lease.key);
-        keys.filter(|key| self.shared.watches.has(key)).cloned().collect()
-    }
-
-    /// Has the server tell when another changes the key, where it does such things.
-    fn track(&mut self, key: &LockKey) {
-        for expected in self.tracking.track(key, &mut self.out) {
-            self.in_flight.push(expected);
-        }
-    }
-
-    /// Sends a script by its SHA-1, or in full the first time on this connection: a server that
-    /// does not know it would answer out of order with the requests behind it.
-    fn send(&mut self, request: Request) {
-        let Call { script, keys, args, .. } = Call::new(&request.op, request.number);
-        let in_full = !self.sent_scripts.contains(&script.sha1);
-        let count = keys.len().to_string();
-        let mut parts: Vec<&[u8]> = Vec::with_capacity(3 + keys.len() + args.len());
-        if in_full {
-            self.sent_scripts.push(script.sha1);
-            parts.extend([&b"EVAL"[..], script.text.as_bytes()]);
-        } else {
-            parts.extend([&b"EVALSHA"[..], script.sha1.as_bytes()]);
-        }
-        parts.push(count.as_bytes());
-        parts.extend(keys.iter().chain(&args).map(Vec::as_slice));
-        resp::encode(&mut self.out, &parts);
-        request.sent.set(true);
-        self.in_flight.push(Expected::Op { request, in_full, sent: clock::now() });
     }
 
     /// Whether any byte was written. Records whether the connection may be closed.

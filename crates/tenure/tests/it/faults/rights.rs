@@ -1,0 +1,179 @@
+//! Rights that a user lacks, or that are taken away: told before the work begins, or made up for,
+//! and a loss says what the server refused.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use tenure::{LossReason, NodeErrorKind, ReleaseError, blocking};
+use tenure_core::script;
+use tenure_testkit::{Server, ServerKind, eventually, unique_key};
+
+use super::{LIMIT, connect, hold, is_free, ms, node_error, value, when_lost, with_each_kind};
+
+/// As a user with these rights.
+fn connect_as(server: &Server, rights: &[&str]) -> blocking::Client {
+    let user = [&["ACL", "SETUSER", "u", "reset", "on", "nopass"][..], rights].concat();
+    assert!(server.cmd(&user).is_ok(), "{rights:?}: {:?}", server.cmd(&user));
+    connect(&server.url().replace("redis://", "redis://u:hunter2@"))
+}
+
+fn revoke(server: &Server, right: &str) {
+    assert!(server.cmd(&["ACL", "SETUSER", "u", right]).is_ok(), "{right}");
+}
+
+const ALL: [&str; 3] = ["~*", "&*", "+@all"];
+
+/// What goes over a connection, and what scripts call.
+fn commands() -> BTreeSet<String> {
+    let outside = "eval evalsha info get client|tracking client|caching client|kill subscribe \
+                   unsubscribe select";
+    let calls = script::ALL.iter().flat_map(|script| {
+        let calls = script.text.split("redis.call('").flat_map(|part| part.split("redis.pcall('"));
+        calls.skip(1).filter_map(|part| Some(part.split_once('\'')?.0.to_lowercase()))
+    });
+    outside.split(' ').map(str::to_owned).chain(calls).collect()
+}
+
+/// Short, since each is held for longer.
+const TTL: Duration = Duration::from_millis(500);
+
+#[test]
+fn a_right_that_is_missing_is_told_before_the_work_or_made_up_for() {
+    with_each_kind(|kind| {
+        let server = Server::builder(kind).tcp().start();
+        for command in commands() {
+            let client = connect_as(&server, &[&ALL[..], &[&format!("-{command}")]].concat());
+            let key = unique_key(&command);
+            match client.lock(&key).ttl(TTL).acquire_within(LIMIT) {
+                Ok(guard) => {
+                    // It is renewed, and watched.
+                    hold(TTL * 3 / 2);
+                    assert_eq!(guard.ensure_held(), Ok(()), "{kind} without {command}");
+                    guard.release().unwrap_or_else(|e| panic!("{kind} without {command}: {e}"));
+                    let again = client.lock(&key).ttl(TTL).acquire_within(LIMIT).unwrap();
+                    again.release().unwrap();
+                }
+                Err(error) => {
+                    let error = node_error(&error);
+                    let words = std::error::Error::source(error).unwrap().to_string();
+                    assert_eq!(error.kind(), NodeErrorKind::NoPermission, "{kind}: {words}");
+                    let words = words.to_lowercase();
+                    assert!(
+                        words.contains(&command) || words.contains("script"),
+                        "{command}: {words}"
+                    );
+                }
+            }
+            assert!(is_free(&server, &key), "{kind} without {command}: a key is left");
+        }
+    });
+}
+
+/// Named before anything is done, with the lock free and held.
+#[test]
+fn what_only_a_release_or_a_renewal_needs_is_named_at_the_start() {
+    with_each_kind(|kind| {
+        let server = Server::builder(kind).tcp().start();
+        for command in ["del", "pexpire", "pttl", "type", "zrem", "zpopmin", "zremrangebyscore"] {
+            let client = connect_as(&server, &[&ALL[..], &[&format!("-{command}")]].concat());
+            let lock = client.lock(unique_key("lacking")).ttl(TTL);
+            for error in [lock.try_acquire().unwrap_err(), lock.steal().unwrap_err()] {
+                let words = std::error::Error::source(node_error(&error)).unwrap().to_string();
+                assert!(words.contains(&format!("'{command}'")), "{kind}: {words}");
+            }
+            // The same connection, once the right is there.
+            revoke(&server, &format!("+{command}"));
+            lock.acquire_within(LIMIT).unwrap().release().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_right_that_is_revoked_while_held_is_told_with_the_loss() {
+    with_each_kind(|kind| {
+        let server = Server::builder(kind).tcp().start();
+        for commands in [&["-pexpire"][..], &["-getrange"], &["-eval", "-evalsha"]] {
+            let client = connect_as(&server, &ALL);
+            let guard = client.lock(unique_key("revoked")).ttl(TTL).acquire().unwrap();
+            assert!(guard.renewal_failure().is_none());
+            commands.iter().for_each(|command| revoke(&server, command));
+            assert_eq!(when_lost(&guard), LossReason::Expired, "{kind}: {commands:?}");
+            let failure = guard.renewal_failure().expect("renewals failed");
+            assert!(failure.is_refusal(), "{kind}: {failure}");
+            assert_eq!(failure.errors.first().kind(), NodeErrorKind::NoPermission, "{failure}");
+            assert!(failure.failing_for >= TTL / 4, "{kind}: {failure}");
+            let words = failure.to_string();
+            assert!(words.contains("script") || words.contains(&commands[0][1..]), "{words}");
+        }
+        // Either way of sending scripts is enough.
+        for command in ["-eval", "-evalsha"] {
+            let client = connect_as(&server, &ALL);
+            let guard = client.lock(unique_key("one way")).ttl(TTL).acquire().unwrap();
+            hold(TTL);
+            revoke(&server, command);
+            hold(TTL * 3 / 2);
+            assert_eq!(guard.ensure_held(), Ok(()), "{kind}: {command}");
+            guard.release().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_release_that_is_refused_is_unconfirmed_and_the_key_stays_at_most_for_its_ttl() {
+    with_each_kind(|kind| {
+        let server = Server::builder(kind).tcp().start();
+        let client = connect_as(&server, &ALL);
+        let key = unique_key("undeletable");
+        let guard = client.lock(&key).ttl(TTL).acquire().unwrap();
+        revoke(&server, "-del");
+        let Err(ReleaseError::Unconfirmed(errors)) = guard.release() else { panic!("{kind}") };
+        assert_eq!(errors.first().kind(), NodeErrorKind::NoPermission, "{kind}");
+        eventually(LIMIT, "its TTL ends", || value(&server, &key).is_none());
+    });
+}
+
+/// The words of a line that begins so in a document.
+fn acl(document: &str) -> Vec<&str> {
+    let begins = document.find("ACL SETUSER app").expect("the rights, in a block of code");
+    let (block, _) = document[begins..].split_once("```").expect("the end of the block");
+    block.split_whitespace().skip(3).collect()
+}
+
+/// Nothing more is asked for than the README says, and nothing is refused: the server would have
+/// written it down.
+#[test]
+fn the_rights_that_the_readme_names_are_enough_for_everything() {
+    let readme = include_str!("../../../../../README.md");
+    let rights = acl(readme);
+    assert_eq!(rights, acl(include_str!("../../../../../README.zh-CN.md")));
+    for kind in ServerKind::ALL {
+        let server = Server::builder(kind).tcp().start();
+        let rights: Vec<_> = rights.iter().copied().filter(|right| *right != ">password").collect();
+        let (client, other) = (connect_as(&server, &rights), connect_as(&server, &rights));
+        let key = unique_key("order:7");
+        let lock = client.lock(&key).ttl(ms(900));
+        let guard = lock.acquire().unwrap();
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| other.lock(&key).ttl(ms(900)).acquire());
+            eventually(LIMIT, "it waits", || lock.inspect().unwrap().waiting == 1);
+            // Long enough for renewals, a watch, and looks.
+            hold(ms(1_500));
+            guard.extend(ms(2_000)).unwrap();
+            guard.revalidate().unwrap();
+            let token = guard.detach();
+            lock.resume(token).unwrap().unwrap().release().unwrap();
+            waiter.join().unwrap().unwrap().release().unwrap();
+        });
+        let held = lock.acquire().unwrap();
+        let stolen = other.lock(&key).steal().unwrap();
+        when_lost(&held);
+        lock.force_release().unwrap();
+        drop(stolen);
+        // A broken connection, with something unanswered on it.
+        server.cmd(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+        eventually(LIMIT, "it works again", || {
+            lock.try_acquire().ok().flatten().is_some_and(|guard| guard.release().is_ok())
+        });
+        let refused = server.cmd(&["ACL", "LOG"]);
+        assert!(refused.array().is_empty(), "{kind}: {refused:?}");
+    }
+}
