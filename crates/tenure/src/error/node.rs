@@ -78,11 +78,15 @@ pub enum NodeErrorKind {
     Refused,
 }
 
-/// Whether the system has nothing left for this process: descriptors, or memory for them.
+/// Whether the system has nothing left for this process: descriptors, threads, ports, or memory for
+/// them.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
     let is_one = |error: &io::Error| {
         let error = Errno::from_io_error(error);
-        matches!(error, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS))
+        matches!(
+            error,
+            Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN | Errno::NOMEM | Errno::NOBUFS)
+        )
     };
     // Some errors, such as those of names that are looked up, do not say what is behind them.
     is_one(error) || File::open("/dev/null").is_err_and(|error| is_one(&error))

@@ -2,15 +2,18 @@
 
 use std::{
     io,
+    net::{IpAddr, SocketAddr, ToSocketAddrs as _},
     pin::Pin,
     task::{Context, Poll},
+    thread,
     time::Duration,
 };
 
 use rustix::net::sockopt;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::{TcpStream, UnixStream, lookup_host},
+    net::{TcpStream, UnixStream},
+    sync::oneshot,
 };
 
 use crate::address::Place;
@@ -26,10 +29,16 @@ impl Stream {
     /// Connects to the first of the host's addresses that accepts.
     pub(super) async fn connect(place: &Place) -> io::Result<Self> {
         match place {
-            Place::Unix(path) => Ok(Self::Unix(UnixStream::connect(path).await?)),
+            Place::Unix(path) => {
+                let stream = UnixStream::connect(path).await.map_err(|error| match error.kind() {
+                    io::ErrorKind::WouldBlock => io::Error::other("too many wait to connect there"),
+                    _ => error,
+                });
+                Ok(Self::Unix(stream?))
+            }
             Place::Tcp { host, port } => {
                 let mut last = io::Error::other("the host name has no address");
-                for address in lookup_host((host.as_str(), *port)).await? {
+                for address in look_up(host, *port).await? {
                     match TcpStream::connect(address).await {
                         Ok(stream) => {
                             stream.set_nodelay(true)?;
@@ -81,6 +90,22 @@ impl Stream {
             _ = sockopt::set_socket_linger(stream, Some(Duration::ZERO));
         }
     }
+}
+
+/// The addresses of a host. On a thread of its own: tokio panics when the system has none left for
+/// it, and with that the engine would end, and every lease.
+async fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![(address, port).into()]);
+    }
+    let (answer, answered) = oneshot::channel();
+    let name = (host.to_owned(), port);
+    let thread = thread::Builder::new().name("tenure-names".into());
+    thread.spawn(move || {
+        // Nobody may wait for it any longer.
+        _ = answer.send(name.to_socket_addrs().map(Iterator::collect));
+    })?;
+    answered.await.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into()))
 }
 
 /// A peer that vanished (power loss, NAT) is noticed after this long without an acknowledgement.
