@@ -27,8 +27,10 @@ pub(super) struct Watch<'a> {
     schedule: Schedule,
     /// Once the command has been told to end.
     ending: Option<Ending>,
-    /// When SIGTERM was handed on last.
-    term_handed_on: Option<Moment>,
+    /// When SIGTERM is handed on, or was last.
+    term: Option<Moment>,
+    /// SIGTERM has come and is yet to be handed on.
+    term_is_due: bool,
 }
 
 /// A command that was told to end, whether it wants to or not.
@@ -58,8 +60,8 @@ impl<'a> Watch<'a> {
         grace: Duration,
     ) -> Self {
         let schedule = Schedule::new(grace, Moment::now());
-        let (ending, term_handed_on) = (None, None);
-        Self { child, guard, terminal, deadline, schedule, ending, term_handed_on }
+        let (ending, term, term_is_due) = (None, None, false);
+        Self { child, guard, terminal, deadline, schedule, ending, term, term_is_due }
     }
 
     /// Waits for the command's end, and brings it about when the lease is lost.
@@ -75,7 +77,8 @@ impl<'a> Watch<'a> {
                 State::Running => {}
             }
             let until = self.look(events, lost.as_mut());
-            match events.next(until) {
+            let until = self.hand_on_when_due().map_or(until, |due| due.min(until));
+            match events.next(Some(until)) {
                 Some(Event::Signal(SIGCONT)) => self.go_on(),
                 // Whatever else it is, the loop looks at everything again.
                 Some(Event::Signal(SIGCHLD) | Event::Woken) | None => {}
@@ -91,19 +94,19 @@ impl<'a> Watch<'a> {
         &mut self,
         events: &Events,
         lost: Pin<&mut impl Future<Output = LossReason>>,
-    ) -> Option<Moment> {
+    ) -> Moment {
         let now = Moment::now();
         if self.ending.is_some() {
-            return Some(self.kill_when_due(now));
+            return self.kill_when_due(now);
         }
         let left = self.guard.valid_for();
         if let Some(reason) = events.poll(lost) {
             let kill_at = self.schedule.after_loss(&reason, now);
-            return Some(self.end(Some(reason), kill_at));
+            return self.end(Some(reason), kill_at);
         }
         match self.schedule.step(now, left.unwrap_or_default()) {
-            Step::LookAt(at) => Some(at),
-            Step::EndBy(at) => Some(self.end(Some(LossReason::Expired), at)),
+            Step::LookAt(at) => at,
+            Step::EndBy(at) => self.end(Some(LossReason::Expired), at),
         }
     }
 
@@ -161,14 +164,30 @@ impl<'a> Watch<'a> {
                 self.ending = Some(Ending { reason: None, kill_at, survivors_were_named: false });
                 return;
             }
-            // Whoever signals a whole control group signals this tool more than once where tools
-            // are nested, and the command should not be told as often.
-            let last = self.term_handed_on.replace(now);
-            if last.is_some_and(|last| now.since(last) < SAME_TERM) {
+            // Whoever signals a whole control group signals nested tools, and each hands it on. The
+            // command gets it once.
+            if self.term.is_some_and(|term| now < term + SAME_TERM) {
                 return;
             }
+            let wait = if is_main_process_of_service() { SAME_TERM } else { Duration::ZERO };
+            (self.term, self.term_is_due) = (Some(now + wait), true);
+            return;
         }
         self.child.signal(signal);
+    }
+
+    /// Hands SIGTERM on once its time has come; returns when that is, if it is yet to come.
+    fn hand_on_when_due(&mut self) -> Option<Moment> {
+        let term = self.term.filter(|_| self.term_is_due)?;
+        if Moment::now() < term {
+            return Some(term);
+        }
+        self.term_is_due = false;
+        // After a loss all have got it.
+        if self.ending.is_none() {
+            self.child.signal(SIGTERM);
+        }
+        None
     }
 
     /// The command was stopped: by Ctrl-Z, or because it wants a terminal that it does not own.
@@ -206,6 +225,13 @@ impl<'a> Watch<'a> {
     }
 }
 
+/// Whether the tool is what a unit of systemd starts. By default systemd signals all processes of a
+/// unit, the command among them, so the command gets a moment to end before it is told again.
+fn is_main_process_of_service() -> bool {
+    let main = std::env::var("SYSTEMD_EXEC_PID").ok().and_then(|pid| pid.parse().ok());
+    main == Some(std::process::id())
+}
+
 /// Says which processes cannot be ended.
 fn name(survivors: &[Process]) {
     if survivors.is_empty() {
@@ -230,7 +256,7 @@ const LATER_LOOK: Duration = Duration::from_secs(1);
 /// How long the killed are waited for: their own parent may never reap them.
 const REAPING: Duration = Duration::from_millis(500);
 
-/// A second SIGTERM within this time is the same one, on another way.
+/// A second SIGTERM within this time is the same one, by another way.
 const SAME_TERM: Duration = Duration::from_millis(500);
 
 /// More names would hide the message.

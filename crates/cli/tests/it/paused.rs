@@ -24,7 +24,7 @@ fn stopped_past_its_lease() {
     // It ignores TERM: what ends it is the kill that a lease which is over calls for at once.
     let script =
         format!("trap '' TERM; echo $$ > {}; while :; do sleep 0.02; done", ready.display());
-    let first = Tenure::new().server(shared()).args(["--ttl", "500ms", &key]).sh(&script).start();
+    let first = Tenure::new().server(shared()).args(["--ttl", "1", &key]).sh(&script).start();
     let child = pid_in(&ready);
     first.signal(Signal::STOP);
     kill_process_group(child, Signal::STOP).unwrap();
@@ -50,7 +50,7 @@ fn a_stopped_tool_ends_the_command_once_it_goes_on_too_late() {
     let dir = TempDir::new();
     let ready = dir.path().join("ready");
     let script = format!("trap '' TERM; echo $$ > {}; exec sleep 300", ready.display());
-    let running = Tenure::new().server(shared()).args(["--ttl", "500ms", &key]).sh(&script).start();
+    let running = Tenure::new().server(shared()).args(["--ttl", "1", &key]).sh(&script).start();
     let child = pid_in(&ready);
     running.signal(Signal::STOP);
     eventually(PATIENCE, "the key has ended", || is_free(shared(), &key));
@@ -64,13 +64,13 @@ fn without_a_terminal_a_stopped_command_keeps_its_lock() {
     let key = key();
     let dir = TempDir::new();
     let (ready, done, script) = until_told(&dir);
-    let run = Tenure::new().server(shared()).args(["--ttl", "500ms", &key]).sh(&script);
+    let run = Tenure::new().server(shared()).args(["--ttl", "1", &key]).sh(&script);
     let running = run.start();
     let child = pid_in(&ready);
     let token = value(shared(), &key);
     kill_process_group(child, Signal::STOP).unwrap();
     let stopped = std::time::Instant::now();
-    eventually(PATIENCE, "three TTLs have gone by", || stopped.elapsed().as_millis() > 1_500);
+    eventually(PATIENCE, "three TTLs have gone by", || stopped.elapsed().as_millis() > 3_000);
     assert_eq!(value(shared(), &key), token, "it was renewed all the time");
     std::fs::write(done, "").unwrap();
     // The tool hands this on: whoever knows only the tool can let the command go on.

@@ -11,11 +11,11 @@ fn o04_a_command_longer_than_the_ttl_keeps_the_lock_to_its_end() {
     let key = key();
     let dir = TempDir::new();
     let (ready, done, script) = until_told(&dir);
-    let running = Tenure::new().server(shared()).args(["--ttl", "500ms", &key]).sh(&script).start();
+    let running = Tenure::new().server(shared()).args(["--ttl", "1", &key]).sh(&script).start();
     pid_in(&ready);
     let began = Instant::now();
     let mut busy = 0;
-    while busy < 5 || began.elapsed().as_millis() < 2_000 {
+    while busy < 5 || began.elapsed().as_millis() < 3_000 {
         let other = Tenure::new().server(shared()).args(["-n", &key]).sh("echo ran");
         other.run().code(75).stdout("");
         busy += 1;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use tenure_testkit::{TempDir, Value, eventually, scale};
 
 use crate::tool::{PATIENCE, TENURE, Tenure, is_free, is_running, key, pid_in, shared};
@@ -57,6 +57,38 @@ fn the_command_is_not_told_to_end_twice_within_a_moment() {
     running.signal(Signal::USR1);
     running.wait().code(5).silent();
     assert_eq!(fs::read_to_string(&told).unwrap(), "told\n");
+}
+
+/// systemd does so by default, and tells the tool that it is a unit's main process.
+#[test]
+fn a_supervisor_that_signals_all_processes_of_a_unit_has_the_command_told_once() {
+    for also_command in [true, false] {
+        let key = key();
+        let dir = TempDir::new();
+        let file = |name: &str| dir.path().join(name).display().to_string();
+        let (ready, told) = (file("ready"), file("told"));
+        // It has a moment to end before the tool hands the signal on.
+        let command = format!(
+            "exec 2>/dev/null; trap 'echo told >> {told}; exit 5' TERM; echo $$ > {ready}; \
+             while :; do sleep 0.02; done"
+        );
+        fs::write(dir.path().join("command"), command).unwrap();
+        let script = format!(
+            "SYSTEMD_EXEC_PID=$$ exec {TENURE} run --server {} {key} sh {}",
+            shared().url(),
+            file("command")
+        );
+        let mut unit = crate::tool::in_a_session();
+        let mut unit = unit.args(["sh", "-c", &script]).spawn().unwrap();
+        let command = pid_in(ready.as_ref());
+        kill_process(Pid::from_child(&unit), Signal::TERM).unwrap();
+        if also_command {
+            kill_process(command, Signal::TERM).unwrap();
+        }
+        assert_eq!(unit.wait().unwrap().code(), Some(5));
+        assert_eq!(fs::read_to_string(&told).unwrap(), "told\n", "{also_command}");
+        assert!(is_free(shared(), &key));
+    }
 }
 
 #[test]
@@ -168,9 +200,9 @@ fn signals_that_are_ignored_stay_ignored_for_tool_and_command() {
     let mut outer = std::process::Command::new("sh");
     let outer = outer.args(["-c", &script]).stdout(std::process::Stdio::piped()).spawn().unwrap();
     eventually(PATIENCE, "the command is ready", || ready.exists());
-    let pid = rustix::process::Pid::from_child(&outer);
+    let pid = Pid::from_child(&outer);
     for signal in [Signal::HUP, Signal::INT] {
-        rustix::process::kill_process(pid, signal).unwrap();
+        kill_process(pid, signal).unwrap();
     }
     fs::write(&go_on, "").unwrap();
     let ended = outer.wait_with_output().unwrap();
