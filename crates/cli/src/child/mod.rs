@@ -52,6 +52,15 @@ pub(crate) enum State {
     Ended(End),
 }
 
+/// The processes below the command that are left after a kill.
+#[derive(Debug)]
+pub(crate) enum Left {
+    /// Those that cannot be signalled, if any.
+    Refusing(Vec<Process>),
+    /// Some may be dying.
+    Dying(Vec<Process>),
+}
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -134,34 +143,38 @@ impl Child {
         }
     }
 
-    /// Sends a signal to the command and to all processes below it, to none of them twice.
-    pub(crate) fn signal_all(&self, number: i32) {
+    /// Sends a signal to the command and to all processes below it, to none of them twice. Returns
+    /// those below it that cannot be signalled.
+    pub(crate) fn signal_all(&self, number: i32) -> Vec<Process> {
         self.signal(number);
-        let Some(signal) = Signal::from_named_raw(number) else { return };
+        let Some(signal) = Signal::from_named_raw(number) else { return Vec::new() };
         let group = self.pid.as_raw_nonzero().get();
-        for process in self.others() {
+        let mut others = self.others();
+        others.retain(|process| {
             let sent = match process.group == group {
                 true => test_kill_process(process.pid).map_err(io::Error::from),
                 false => process.signal(signal),
             };
-            if sent.is_err_and(|error| error.raw_os_error() == Some(libc::EPERM)) {
-                self.say_refusal(process.pid);
-            }
+            sent.is_err_and(|error| error.raw_os_error() == Some(libc::EPERM))
+        });
+        if let Some(process) = others.first() {
+            self.say_refusal(process.pid);
         }
+        others
     }
 
     /// Kills the command and all processes below it, and those that they start before they die.
-    /// What cannot be killed, or not at once, is left for another time.
-    pub(crate) fn kill_all(&self) {
+    pub(crate) fn kill_all(&self) -> Left {
         // A process that starts another and ends may be gone from each list before it is killed,
         // but not from list after list.
         for _ in 0..MAX_ROUNDS {
-            self.signal_all(libc::SIGKILL);
+            let refusing = self.signal_all(libc::SIGKILL);
             self.reap();
-            if self.others().is_empty() {
-                break;
+            if self.others().len() <= refusing.len() {
+                return Left::Refusing(refusing);
             }
         }
+        Left::Dying(self.others())
     }
 
     /// Says once that a process of other credentials cannot be ended.

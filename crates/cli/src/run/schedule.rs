@@ -51,11 +51,17 @@ impl Schedule {
         (now + self.grace).min(self.lease_end - RESERVE).max(now)
     }
 
-    /// When the command is killed that an outer tool has told to end: early enough for the release
-    /// of the lock, before the outer tool kills this one.
-    pub(super) fn before_outer(outer: Moment, now: Moment) -> Moment {
-        let left = outer.since(now);
-        outer - (left / 4).min(LONGEST_RELEASE)
+    /// When the command is killed that outer tools have told to end; `None` when they have not.
+    ///
+    /// Each level of tools ends what is below it so much earlier that it can release its own lock
+    /// before the level above kills it.
+    pub(super) fn before_outer(told: &[(u32, Moment)], now: Moment) -> Option<Moment> {
+        let kill_at = |(levels, outer): &(u32, Moment)| {
+            let left = (0..*levels)
+                .fold(outer.since(now), |left, _| left - (left / 4).min(LONGEST_RELEASE));
+            now + left
+        };
+        told.iter().map(kill_at).min()
     }
 }
 
@@ -126,9 +132,18 @@ mod tests {
     }
 
     #[test]
-    fn an_inner_command_ends_early_enough_for_its_release() {
-        assert_eq!(Schedule::before_outer(at(104_000), at(100_000)), at(103_000));
-        assert_eq!(Schedule::before_outer(at(140_000), at(100_000)), at(138_000));
-        assert_eq!(Schedule::before_outer(at(90_000), at(100_000)), at(90_000));
+    fn each_level_ends_its_command_early_enough_for_its_release() {
+        let now = at(100_000);
+        for (told, kill_at) in [
+            (&[(1, at(104_000))][..], Some(at(103_000))),
+            (&[(2, at(120_000))], Some(at(116_000))),
+            (&[(2, at(104_000))], Some(at(102_250))),
+            (&[(1, at(140_000))], Some(at(138_000))),
+            (&[(1, at(103_000)), (2, at(104_000))], Some(at(102_250))),
+            (&[(1, at(90_000))], Some(now)),
+            (&[], None),
+        ] {
+            assert_eq!(Schedule::before_outer(told, now), kill_at, "{told:?}");
+        }
     }
 }

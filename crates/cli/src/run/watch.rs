@@ -11,7 +11,7 @@ use tenure::{LockGuard, LossReason};
 
 use super::schedule::{Schedule, Step};
 use crate::{
-    child::{Child, End, State, Terminal},
+    child::{Child, End, Left, State, Terminal},
     events::{Event, Events},
     messages::say,
     system::{Deadline, Moment, Process, stop_this_group},
@@ -126,12 +126,13 @@ impl<'a> Watch<'a> {
         if now < ending.kill_at {
             return ending.kill_at;
         }
-        self.child.kill_all();
-        if now < ending.kill_at + REAPING {
-            return now + LOOK;
-        }
-        if !std::mem::replace(&mut ending.survivors_were_named, true) {
-            name(&self.child.others());
+        let survivors = match self.child.kill_all() {
+            Left::Refusing(survivors) => survivors,
+            Left::Dying(_) if now < ending.kill_at + DYING => return now + LOOK,
+            Left::Dying(survivors) => survivors,
+        };
+        if !survivors.is_empty() && !std::mem::replace(&mut ending.survivors_were_named, true) {
+            name(&survivors);
         }
         now + LATER_LOOK
     }
@@ -144,6 +145,10 @@ impl<'a> Watch<'a> {
             && self.child.has_left_others()
         {
             let now = Moment::now();
+            if now >= ending.kill_at + DYING {
+                // Nobody lists them, and their own parent may never reap them.
+                return;
+            }
             // Those that the tool has not adopted end without a signal to it.
             let until = self.kill_when_due(now).min(now + LOOK_FOR_OTHERS);
             _ = events.next(Some(until));
@@ -156,10 +161,9 @@ impl<'a> Watch<'a> {
         let now = Moment::now();
         if signal == SIGTERM {
             if self.ending.is_none()
-                && let Some(outer) = Deadline::of_outer()
+                && let Some(kill_at) = Schedule::before_outer(&Deadline::of_outer(), now)
             {
                 // The outer tool has sent SIGTERM to all processes below it, this command included.
-                let kill_at = Schedule::before_outer(outer, now);
                 self.deadline.tell(kill_at);
                 self.ending = Some(Ending { reason: None, kill_at, survivors_were_named: false });
                 return;
@@ -234,9 +238,6 @@ fn is_main_process_of_service() -> bool {
 
 /// Says which processes cannot be ended.
 fn name(survivors: &[Process]) {
-    if survivors.is_empty() {
-        return;
-    }
     let name = |process: &Process| format!("{} ({})", process.pid, process.name);
     let names: Vec<_> = survivors.iter().take(MAX_NAMES).map(name).collect();
     let more = if survivors.len() > MAX_NAMES { ", …" } else { "" };
@@ -253,8 +254,8 @@ const LOOK_FOR_OTHERS: Duration = Duration::from_millis(50);
 /// How often it tries again to kill a command that could not be killed.
 const LATER_LOOK: Duration = Duration::from_secs(1);
 
-/// How long the killed are waited for: their own parent may never reap them.
-const REAPING: Duration = Duration::from_millis(500);
+/// How long the killed are waited for: on a busy machine they die late.
+const DYING: Duration = Duration::from_secs(5);
 
 /// A second SIGTERM within this time is the same one, by another way.
 const SAME_TERM: Duration = Duration::from_millis(500);

@@ -110,7 +110,8 @@ fn each_process_below_the_command_is_told_once() {
 fn processes_that_go_on_starting_others_have_ended_when_the_loss_is_told() {
     let (setups, key, dir) = (Setups::start(), key(), TempDir::new());
     // Each starts the next in a session of its own, and ends.
-    let chain = "trap '' TERM; echo $$ > $D/chain; exec setsid -f sh $D/next";
+    let chain = "trap '' TERM; echo $$ > $D/new; mv $D/new $D/chain; \
+                 exec setsid -f sh $D/next";
     fs::write(dir.path().join("next"), chain).unwrap();
     let script = "setsid -f sh $D/next; echo $TENURE_TOKEN > $D/token; exec sleep 300";
     let run = Tenure::new().env("TENURE_SERVERS", &setups.urls[0]);

@@ -49,10 +49,12 @@ impl Deadline {
         }
     }
 
-    /// The earliest moment that an outer tool has told.
-    pub(crate) fn of_outer() -> Option<Moment> {
-        let names = env::var_os(Self::VARIABLE)?;
-        env::split_paths(&names).filter_map(|name| Self::read(&name)).min()
+    /// The moments that outer tools have told, each with how many levels up that tool is.
+    pub(crate) fn of_outer() -> Vec<(u32, Moment)> {
+        let names = env::var_os(Self::VARIABLE).unwrap_or_default();
+        let names: Vec<_> = env::split_paths(&names).collect();
+        let told = (1..).zip(names.iter().rev());
+        told.filter_map(|(levels, name)| Some((levels, Self::read(name)?))).collect()
     }
 
     fn read(name: &Path) -> Option<Moment> {

@@ -1,6 +1,6 @@
 //! The processes below the tool, as `/proc` shows them.
 
-use std::{fs, io};
+use std::{collections::HashSet, fs, io};
 
 use rustix::{
     io::Errno,
@@ -101,21 +101,29 @@ pub(crate) fn descendants(without: &[Process]) -> Vec<Process> {
         return Vec::new();
     }
     let mut found: Vec<Process> = Vec::new();
-    let mut next = vec![own];
-    while let Some(parent) = next.pop() {
-        for child in children(parent).into_iter().filter_map(Process::find) {
+    let mut met: HashSet<Pid> = HashSet::new();
+    // More than once, since those whose parents end meanwhile become the tool's own children.
+    for _ in 0..MAX_PASSES {
+        let mut next: Vec<Pid> = children(own).into_iter().filter(|pid| met.insert(*pid)).collect();
+        if next.is_empty() {
+            break;
+        }
+        while let Some(child) = next.pop().map(Process::find) {
+            let Some(child) = child else { continue };
             if without.iter().any(|other| other.is(&child)) {
                 continue;
             }
-            next.push(child.pid);
-            // One whose parent ends meanwhile is met twice.
-            if !child.is_dead && !found.iter().any(|other| other.is(&child)) {
+            next.extend(children(child.pid).into_iter().filter(|pid| met.insert(*pid)));
+            if !child.is_dead {
                 found.push(child);
             }
         }
     }
     found
 }
+
+/// Those that start others without end never let a look come to its end.
+const MAX_PASSES: usize = 8;
 
 /// The children of a process, its threads' together: the kernel lists them, so this takes as long
 /// as there are processes below the tool, and not as there are on the host. The list may miss one
