@@ -248,7 +248,7 @@ pub enum RunError<T> {
         /// Why.
         reason: LossReason,
         /// What the servers said last, where its time ran out because renewals failed.
-        failure: Option<RenewalFailure>,
+        failure: Option<Box<RenewalFailure>>,
         /// The work's output, if it ended all the same (blocking work cannot be dropped).
         output: Option<T>,
     },
@@ -275,7 +275,7 @@ impl<T: fmt::Debug> Error for RunError<T> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Acquire(error) => Some(error),
-            Self::Lost { failure, .. } => failure.as_ref().map(|failure| failure as _),
+            Self::Lost { failure, .. } => failure.as_deref().map(|failure| failure as _),
             Self::Release { error, .. } => Some(error),
         }
     }

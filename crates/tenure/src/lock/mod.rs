@@ -71,7 +71,8 @@ impl Lock {
             Err(reason) => {
                 // The loss is the news; what the release adds is logged.
                 _ = guard.release().await;
-                Err(RunError::Lost { reason, failure: lease.renewal_failure(), output: None })
+                let failure = lease.renewal_failure().map(Box::new);
+                Err(RunError::Lost { reason, failure, output: None })
             }
         }
     }
@@ -317,7 +318,7 @@ pub(crate) fn finish<T>(
     match released {
         Ok(()) => Ok(output),
         Err(ReleaseError::NotHeld(reason)) => {
-            let failure = lease.renewal_failure();
+            let failure = lease.renewal_failure().map(Box::new);
             Err(RunError::Lost { reason, failure, output: Some(output) })
         }
         Err(error) => Err(RunError::Release { error, output }),
