@@ -102,8 +102,10 @@ fn counts(stats: &str) -> Watched {
 }
 
 /// What the scripts call.
-const IN_SCRIPTS: [&str; 21] = [
+const IN_SCRIPTS: [&str; 23] = [
     "get",
+    "getrange",
+    "strlen",
     "set",
     "del",
     "exists",
