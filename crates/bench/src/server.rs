@@ -102,10 +102,9 @@ fn counts(stats: &str) -> Watched {
 }
 
 /// What the scripts call.
-const IN_SCRIPTS: [&str; 23] = [
+const IN_SCRIPTS: [&str; 22] = [
     "get",
     "getrange",
-    "strlen",
     "set",
     "del",
     "exists",
