@@ -27,20 +27,7 @@ impl Ttl {
     ///
     /// [`TtlError`] when it is zero, below [`Ttl::MIN`], or over [`Ttl::MAX_MS`].
     pub fn new(lifetime: Duration) -> Result<Self, TtlError> {
-        let error = |bound| Err(TtlError { lifetime, bound });
-        if lifetime.is_zero() {
-            return error(TtlBound::NotZero);
-        }
-        if lifetime < Duration::from_millis(1) {
-            return error(TtlBound::Millisecond);
-        }
-        if lifetime < Self::MIN {
-            return error(TtlBound::Least(Self::MIN));
-        }
-        match u64::try_from(lifetime.as_millis()) {
-            Ok(ms) if ms <= Self::MAX_MS => Ok(Self(ms)),
-            _ => error(TtlBound::Most),
-        }
+        Self::at_least(Self::MIN, lifetime)
     }
 
     /// Takes a lifetime for a lease that is renewed in the background.
@@ -49,11 +36,19 @@ impl Ttl {
     ///
     /// As [`Ttl::new`], with [`Ttl::MIN_RENEWED`] as the least.
     pub fn renewed(lifetime: Duration) -> Result<Self, TtlError> {
-        let ttl = Self::new(lifetime)?;
-        if lifetime < Self::MIN_RENEWED {
-            return Err(TtlError { lifetime, bound: TtlBound::Least(Self::MIN_RENEWED) });
+        Self::at_least(Self::MIN_RENEWED, lifetime)
+    }
+
+    /// The one bound that counts is named, so that who keeps it is not told of another.
+    fn at_least(least: Duration, lifetime: Duration) -> Result<Self, TtlError> {
+        let error = |bound| Err(TtlError { lifetime, bound });
+        if lifetime < least {
+            return error(TtlBound::Least(least));
         }
-        Ok(ttl)
+        match u64::try_from(lifetime.as_millis()) {
+            Ok(ms) if ms <= Self::MAX_MS => Ok(Self(ms)),
+            _ => error(TtlBound::Most),
+        }
     }
 
     /// A lifetime that somebody wrote in milliseconds; none for zero, or over [`Ttl::MAX_MS`].
@@ -121,22 +116,36 @@ pub struct TtlError {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TtlBound {
-    NotZero,
-    Millisecond,
     Least(Duration),
     Most,
 }
 
 impl std::error::Error for TtlError {}
 
+/// The least TTL. Where a lease is renewed, what would do without renewal is named as well.
+struct Bound(Duration);
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", Ttl::MIN)?;
+        let is_larger = self.0 > Ttl::MIN;
+        if is_larger { write!(f, ", and {:?} for a renewed lease", self.0) } else { Ok(()) }
+    }
+}
+
 impl fmt::Display for TtlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lifetime = self.lifetime;
         match self.bound {
-            TtlBound::NotZero => write!(f, "the TTL is zero; it must be at least {:?}", Ttl::MIN),
-            TtlBound::Millisecond => {
-                write!(f, "the TTL of {lifetime:?} is below 1ms, the unit of a server's clock")
+            TtlBound::Least(least) if lifetime.is_zero() => {
+                write!(f, "the TTL is zero; it must be at least {}", Bound(least))
             }
+            TtlBound::Least(least) if lifetime < Duration::from_millis(1) => write!(
+                f,
+                "the TTL of {lifetime:?} is below 1ms, the unit of a server's clock; it must be at \
+                 least {}",
+                Bound(least)
+            ),
             TtlBound::Least(least) => {
                 write!(f, "the TTL of {lifetime:?} is below the least allowed, {least:?}")
             }
@@ -167,8 +176,20 @@ mod tests {
             let error = Ttl::new(lifetime).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
-        let error = Ttl::renewed(ms(99)).unwrap_err().to_string();
-        assert!(error.contains("99ms is below the least allowed, 100ms"), "{error}");
+    }
+
+    #[test]
+    fn a_lease_that_is_renewed_has_one_least_ttl_and_each_error_names_it() {
+        for lifetime in [Duration::ZERO, Duration::from_micros(1), ms(1), ms(5), ms(10), ms(99)] {
+            let error = Ttl::renewed(lifetime).unwrap_err().to_string();
+            assert!(error.contains("100ms"), "{error}");
+        }
+        let error = Ttl::renewed(ms(5)).unwrap_err().to_string();
+        assert_eq!(error, "the TTL of 5ms is below the least allowed, 100ms");
+    }
+
+    #[test]
+    fn lifetimes_at_their_bounds_are_good() {
         assert!(Ttl::new(ms(10)).is_ok() && Ttl::renewed(ms(100)).is_ok());
         assert!(Ttl::new(ms(Ttl::MAX_MS)).is_ok());
         assert_eq!(Ttl::new(Duration::from_micros(10_999)).unwrap().as_millis(), 10);

@@ -34,6 +34,7 @@ pub(super) fn a_bad_setting_is_returned_by_each_first_call(at: &Place) {
     for (lock, words) in [
         (good().ttl(Duration::ZERO), "the TTL is zero; it must be at least 10ms"),
         (good().ttl(Duration::from_micros(10)), "the TTL of 10µs is below 1ms"),
+        (good().ttl(ms(5)), "the TTL of 5ms is below the least allowed, 100ms"),
         (good().ttl(ms(99)), "the TTL of 99ms is below the least allowed, 100ms"),
         (good().ttl(ms(9)).renewal(Renewal::Manual), "9ms is below the least allowed, 10ms"),
         (good().ttl(Duration::MAX), "over the most allowed, 2^53 ms"),
