@@ -9,6 +9,7 @@ mod floors;
 mod leftovers;
 mod paths;
 mod promises;
+mod shown;
 mod size;
 mod words;
 
@@ -30,7 +31,7 @@ pub(crate) fn run() -> Result<(), Failure> {
 }
 
 fn check(sources: &[Source]) -> Vec<Finding> {
-    let one_file: [fn(&Source) -> Vec<Finding>; 10] = [
+    let one_file: [fn(&Source) -> Vec<Finding>; 11] = [
         size::long_files,
         size::long_lines,
         size::long_functions,
@@ -41,6 +42,7 @@ fn check(sources: &[Source]) -> Vec<Finding> {
         floors::upward,
         docs::silent_about_cancellation,
         docs::lua_without_header,
+        shown::elsewhere,
     ];
     let mut findings: Vec<Finding> =
         sources.iter().flat_map(|source| one_file.iter().flat_map(|check| check(source))).collect();

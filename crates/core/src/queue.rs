@@ -2,7 +2,7 @@
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
-use crate::{LockKey, Token, Ttl};
+use crate::{LockKey, Shown, Token, Ttl};
 
 /// Where a connection hears that one of its waiters has the lock. Random, and new with each
 /// connection: whoever listens to it is that connection, alive.
@@ -54,13 +54,13 @@ impl Borrow<[u8]> for Channel {
 /// Printable: bytes that are no text are replaced.
 impl fmt::Display for Channel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&String::from_utf8_lossy(&self.0))
+        f.write_str(&String::from_utf8_lossy(&self.0)) // tidy: allow
     }
 }
 
 impl fmt::Debug for Channel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Channel({})", self.0.escape_ascii())
+        write!(f, "Channel({})", Shown::new(&self.0))
     }
 }
 

@@ -47,7 +47,8 @@ impl Client {
     /// Several addresses, with commas or white space between them, make a quorum: a lock is held
     /// by whoever has it on a majority of all of them, so it outlasts the loss of the others. The
     /// servers must be independent: a replica of one of them is no further one, nor is a second
-    /// address. Waiters do not queue at several; they poll, and it is chance who is next. A server
+    /// address. Waiters do not queue at several: a release notifies all of them, each tries again
+    /// after a short random delay, and polls now and then in case a message is lost. A server
     /// that restarted does not vote at first, since it may have forgotten locks, unless it is
     /// declared durable: see [`Lock::longest_ttl`], and [`Lock::nodes`] for which of them vote now.
     ///
@@ -102,7 +103,7 @@ impl Client {
 /// `host/pid`. A host name that is too long is cut: the process number tells holders apart.
 fn default_label() -> HolderLabel {
     let system = rustix::system::uname();
-    let host = system.nodename().to_string_lossy();
+    let host = system.nodename().to_string_lossy(); // tidy: allow
     let host: String = host.chars().filter(char::is_ascii).take(LONGEST_HOST).collect();
     let label = HolderLabel::new(&format!("{host}/{}", std::process::id()));
     label.unwrap_or_default()

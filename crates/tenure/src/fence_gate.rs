@@ -6,8 +6,9 @@ use tenure_core::{FencingToken, Token};
 
 /// A script for resources that live in Redis: sets a value unless the number is stale.
 ///
-/// `KEYS` 1 the resource, 2 where its largest number is kept; `ARGV` 1 the fencing number, 2 the
-/// token, 3 the value. Replies 1 when the value was set, 0 when the number was stale.
+/// `KEYS` 1 the resource, 2 where its largest number is kept, with a digest of the token; `ARGV` 1
+/// the fencing number, 2 the token, 3 the value. Replies 1 when the value was set, 0 when the
+/// number was stale.
 pub const FENCED_SET: &str = include_str!("fenced_set.lua");
 
 /// Lets a resource refuse holders whose lease has ended: it remembers the largest number it saw.

@@ -71,7 +71,10 @@ impl LockGuard {
     /// [`revalidate`](Self::revalidate) proves that it was none.
     ///
     /// It resolves before the key's TTL can end on the server, by the local clock alone: no server
-    /// needs to answer. That another removed the key is noticed by the next renewal.
+    /// needs to answer. That another removed or took the key is noticed within milliseconds where
+    /// one server has the lock, tracks keys for this client, and the lease is held for longer than
+    /// 250 ms; else by the next renewal, which [`Renewal::Manual`](crate::Renewal::Manual) leaves
+    /// to the caller.
     ///
     /// # Cancel safety
     ///

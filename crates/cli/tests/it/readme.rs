@@ -34,3 +34,16 @@ fn help_manual_and_readme_have_the_same_exit_codes() {
 fn codes<'a>(words: impl Iterator<Item = &'a str>) -> BTreeSet<u8> {
     words.filter_map(|word| word.parse().ok()).collect()
 }
+
+/// The table that a resource keeps is read by more people than may release the lock.
+#[test]
+fn no_document_has_the_token_stored() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for file in ["README.md", "README.zh-CN.md", "docs/from-go.md", "docs/from-go.zh-CN.md"] {
+        let text = fs::read_to_string(root.join(file)).unwrap();
+        let sql = text.split("```sql").skip(1).filter_map(|text| text.split("```").next());
+        for statement in sql {
+            assert!(!statement.contains("token") && statement.contains("fence <="), "{file}");
+        }
+    }
+}

@@ -79,6 +79,10 @@ impl Lock {
 
     /// Acquires the lock, waiting as [`Lock::wait`] says.
     ///
+    /// A lock is not re-entrant: a caller that holds it already waits for itself, without end by
+    /// default. Hand [`LockGuard::lease`] to the work that needs the lock, or use
+    /// [`Lock::try_acquire`].
+    ///
     /// At one node waiters are served in the order in which they came. Several nodes have no queue:
     /// all who wait are told of a release and try again, each after a random time of a few round
     /// trips; whoever has a majority first has the lock.

@@ -2,8 +2,8 @@
 
 use std::{error::Error, fmt::Write as _};
 
-use tenure::{NodeErrorKind, Shown, blocking};
-use tenure_testkit::{Answer, FakeServer};
+use tenure::{FENCED_SET, NodeErrorKind, Shown, blocking};
+use tenure_testkit::{Answer, FakeServer, Server, ServerKind, Value};
 
 use crate::{
     fake::{Asked, greet},
@@ -186,5 +186,28 @@ fn what_is_not_confirmed_of_a_held_lock_names_it() {
         guard.release().unwrap_err().to_string(),
     ] {
         assert!(error.contains("\"order:7\"") && error.contains("no such luck"), "{error}");
+    }
+}
+
+/// Whoever reads what a resource keeps could else release the lock.
+#[test]
+fn what_a_fenced_resource_keeps_has_no_token() {
+    let resource = Server::start(ServerKind::Redis70);
+    let secret = "00112233445566778899aabbccddeeff";
+    let write = |number: &str, token: &str| {
+        resource.cmd(&["EVAL", FENCED_SET, "2", "stock", "stock:fence", number, token, "99"])
+    };
+    let (one, other) = (format!("{secret}@me"), format!("{secret}@you"));
+    for (number, token, set) in
+        [("7", &one, 1), ("7", &one, 1), ("7", &other, 0), ("6", &one, 0), ("8", &other, 1)]
+    {
+        assert_eq!(write(number, token), Value::Int(set), "{number} {token}");
+    }
+    let kept = format!("{:?}", resource.cmd(&["DUMP", "stock:fence"]));
+    let fields = format!("{:?}", resource.cmd(&["HGETALL", "stock:fence"]));
+    let secret_bytes = format!("{:?}", secret.as_bytes());
+    let secret_bytes = secret_bytes.trim_matches(['[', ']']);
+    for text in [kept, fields] {
+        assert!(!text.contains(secret) && !text.contains(secret_bytes), "{text}");
     }
 }

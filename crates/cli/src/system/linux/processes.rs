@@ -9,6 +9,7 @@ use rustix::{
         set_child_subreaper, set_parent_process_death_signal,
     },
 };
+use tenure::Shown;
 
 /// Makes the tool the parent of every process below it whose own parent ends, so that none is lost
 /// from sight.
@@ -40,7 +41,7 @@ impl Process {
     /// The process with this number now.
     pub(crate) fn find(pid: Pid) -> Option<Self> {
         let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-        Self::parse(pid, &String::from_utf8_lossy(&stat))
+        Self::parse(pid, &String::from_utf8_lossy(&stat)) // tidy: allow
     }
 
     /// `PID (name) STATE PARENT GROUP …`, where the name may hold anything.
@@ -53,7 +54,7 @@ impl Process {
         let threads: i32 = number(17)?;
         Some(Self {
             pid,
-            name: name.escape_debug().to_string(),
+            name: Shown::new(name).to_string(),
             group: number(2)?,
             started: fields.get(19)?.parse().ok()?,
             // A process whose first thread has ended looks dead, and works on in the others.

@@ -140,7 +140,9 @@ impl Fields {
             "gone" => Some(RenewalAnswer::Gone),
             "error" => {
                 let words = self.bytes()?;
-                Some(RenewalAnswer::Refused(String::from_utf8_lossy(&words).into_owned()))
+                // The error that is made of them shows them.
+                let words = String::from_utf8_lossy(&words); // tidy: allow
+                Some(RenewalAnswer::Refused(words.into_owned()))
             }
             form => self.holder(form, token).map(RenewalAnswer::Other),
         }

@@ -7,6 +7,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use tenure_core::Shown;
+
 /// The stopped process that the last op met, for the error of an op whose time is over before the
 /// store's thread has answered it.
 #[derive(Debug, Default)]
@@ -77,7 +79,7 @@ fn stopped_name(pid: u32) -> Option<String> {
     // "PID (name) STATE …", where the name may hold anything.
     let (before, state) = stat.rsplit_once(") ")?;
     let (_, name) = before.split_once(" (")?;
-    state.starts_with('T').then(|| name.escape_debug().to_string())
+    state.starts_with('T').then(|| Shown::new(name).to_string())
 }
 
 fn has_open(pid: u32, file: (u64, u64)) -> bool {

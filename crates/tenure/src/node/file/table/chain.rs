@@ -5,6 +5,7 @@
 //! holder. So each row names the next one: a key is absent only when a sound row says so.
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
+use tenure_core::Shown;
 
 use super::{
     Fault,
@@ -90,8 +91,8 @@ impl Chain<'_> {
 
 pub(super) fn damaged(key: &[u8]) -> Fault {
     Fault::Damaged(format!(
-        "what it says of the lock \"{}\" is not what was written",
-        key.escape_ascii()
+        "what it says of the lock {} is not what was written",
+        Shown::quoted(key)
     ))
 }
 
