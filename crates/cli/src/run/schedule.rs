@@ -45,10 +45,15 @@ impl Schedule {
     /// A lease that ran out had its notice by [`Schedule::step`], unless this process was stopped
     /// meanwhile. Then there is no time left, even if the last look was at a longer lease.
     pub(super) fn after_loss(&self, reason: &LossReason, now: Moment) -> Moment {
-        if *reason == LossReason::Expired {
-            return now;
+        match reason {
+            LossReason::Gone
+            | LossReason::Taken { .. }
+            | LossReason::MaxHold
+            | LossReason::EngineStopped => {
+                (now + self.grace).min(self.lease_end - RESERVE).max(now)
+            }
+            _ => now,
         }
-        (now + self.grace).min(self.lease_end - RESERVE).max(now)
     }
 
     /// When the command is killed that outer tools have told to end; `None` when they have not.
