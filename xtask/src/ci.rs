@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::command::{Failure, cargo, run as run_command};
-use crate::{test, tidy};
+use crate::{fuzz, test, tidy};
 
 /// Runs all steps.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
@@ -36,7 +36,7 @@ fn run_steps(steps: &[(&'static str, Step)], args: &[String]) -> Result<(), Fail
 
 type Step = fn(&[String]) -> Result<(), Failure>;
 
-const STEPS: [(&str, Step); 6] = [
+const STEPS: [(&str, Step); 7] = [
     ("fmt", |_| run_command(&mut cargo(&["fmt", "--all", "--", "--check"]))),
     ("clippy", |_| clippy(&["--workspace", "--all-features"])),
     // As who takes the library without any feature builds it.
@@ -47,6 +47,7 @@ const STEPS: [(&str, Step); 6] = [
         run_command(cargo(&args).env("RUSTDOCFLAGS", "-Dwarnings"))
     }),
     ("tidy", |_| tidy::run()),
+    ("fuzz", |_| fuzz::run_for(fuzz::MINUTE, 1, "")),
     ("test", test::run),
 ];
 

@@ -5,6 +5,7 @@
 mod bench;
 mod ci;
 mod command;
+mod fuzz;
 mod install;
 mod soak;
 mod test;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         "ci" => ci::run(rest),
         "check" => ci::check(),
         "test" => test::run(rest),
+        "fuzz" => fuzz::run(rest),
         "soak" => soak::run(rest),
         "tidy" => tidy::run(),
         "bench" => bench::run(rest),
@@ -46,6 +48,8 @@ usage: cargo xtask TASK
   ci                             everything a change must pass, in order, timed
   check                          the same but the tests
   test [--install] [-- ARGS]     the tests; ARGS go to `cargo test`
+  fuzz [--seconds N] [--seed N] [TARGET]
+                                 parsers fed with mutated seeds; 60 s together unless set
   soak [--install] [-- ARGS]     the tests at their full size, optimized
   tidy                           what compilers and lints do not check
   bench [--install] NAME [ARGS]  a benchmark: contended, cycle, renewal or startup

@@ -9,6 +9,8 @@ mod duration;
 mod events;
 mod exit;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod json;
 mod messages;
 mod output;

@@ -17,6 +17,8 @@
 mod attempt;
 mod backoff;
 mod fence;
+#[cfg(test)]
+mod fuzz;
 mod holder;
 mod key;
 mod lease;

@@ -10,6 +10,7 @@
 //! - [`Raw`]: a connection of the test's own, to look at the server behind the library's back.
 //! - [`on_small_disk`], [`with_mounts`], [`in_another_time`]: a file system that fills up, mounts
 //!   that nobody else sees, a clock that others do not have.
+//! - [`fuzz()`]: a parser is fed with what it was not made for.
 //! - [`eventually`]: the one way to wait for something.
 
 #![expect(
@@ -26,6 +27,7 @@ mod address;
 mod clock;
 mod disk;
 mod fake;
+mod fuzz;
 mod kind;
 mod monitor;
 mod proxy;
@@ -42,6 +44,7 @@ pub use address::{Address, Stream};
 pub use clock::Clock;
 pub use disk::{in_another_time, on_small_disk, with_mounts};
 pub use fake::{Answer, FakeServer, Trick};
+pub use fuzz::fuzz;
 pub use kind::{Missing, ServerKind, servers_dir};
 pub use monitor::Monitor;
 pub use proxy::{Gated, Proxy};

@@ -198,3 +198,19 @@ proptest! {
         prop_assert!(!echo.contains(&password), "{echo:?}");
     }
 }
+
+/// The word stands for a password, wherever in an address it ends up.
+#[test]
+fn fuzz_addresses() {
+    tenure_testkit::fuzz("addresses", |input| {
+        let text = String::from_utf8_lossy(input);
+        match list(&text) {
+            Ok(addresses) => addresses.len().to_string(),
+            Err(error) => {
+                let said = format!("{error} {error:?}");
+                assert!(!said.contains("S3cretWord"), "{said}");
+                said.chars().filter(char::is_ascii_alphabetic).take(60).collect()
+            }
+        }
+    });
+}

@@ -3,6 +3,8 @@
 mod connection;
 mod ear;
 mod fault;
+#[cfg(test)]
+mod fuzz;
 mod greeting;
 mod in_flight;
 mod request;
