@@ -119,13 +119,17 @@ impl Engine {
     }
 
     /// Sends a command and awaits its reply; `None` when the engine has stopped.
+    ///
+    /// tokio's channel counts each poll against the budget of the tokio task that polls it, and
+    /// answers "pending" once the budget is spent. A caller that blocks inside a task never gives
+    /// the budget back and would wait for ever, so these polls are not counted.
     pub(crate) async fn ask<T>(
         &self,
         command: impl FnOnce(oneshot::Sender<T>) -> Command,
     ) -> Option<T> {
         let (reply, answer) = oneshot::channel();
         self.send(command(reply));
-        answer.await.ok()
+        tokio::task::unconstrained(answer).await.ok()
     }
 }
 

@@ -3,7 +3,7 @@
 mod setters;
 mod settings;
 
-use std::time::Duration;
+use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use tenure_core::{
     Holder, HolderLabel, Inspection, LockKey, LossReason, Op, Release, Reply, Token, Wait,
@@ -61,12 +61,7 @@ impl Lock {
         let guard = self.acquire().await.map_err(RunError::Acquire)?;
         let lease = guard.lease();
         let work = work(guard.lease()).instrument(event::work(guard.key(), guard.fencing_token()));
-        let ended = tokio::select! {
-            biased;
-            output = work => Ok(output),
-            reason = guard.lost() => Err(reason),
-        };
-        match ended {
+        match until_lost(work, guard.lost()).await {
             Ok(output) => finish(output, &lease, guard.release().await),
             Err(reason) => {
                 // The loss is the news; what the release adds is logged.
@@ -296,6 +291,21 @@ impl Lock {
         let answer: Result<Reply, NodeErrors> = answer.ok_or(InspectError::EngineStopped)?;
         answer.map_err(|errors| InspectError::Unanswered(errors.of_lock(key)))
     }
+}
+
+/// Does the work until the lease is lost. Not with tokio's `select!`, which polls nothing once the
+/// budget of the surrounding tokio task is spent: another executor that blocks in that task would
+/// wait for ever.
+async fn until_lost<T>(
+    work: impl Future<Output = T>,
+    lost: impl Future<Output = LossReason>,
+) -> Result<T, LossReason> {
+    let (mut work, mut lost) = (pin!(work), pin!(lost));
+    poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Ok(output)),
+        Poll::Pending => lost.as_mut().poll(cx).map(Err),
+    })
+    .await
 }
 
 /// A lock that was not had.

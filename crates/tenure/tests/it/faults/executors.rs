@@ -61,7 +61,8 @@ fn a_thread_with_a_block_on_of_its_own() {
     block_on(a_day_in_a_life());
 }
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+/// A foreign one: it gives nothing back to a runtime around it.
+pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
     struct Unpark(Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {

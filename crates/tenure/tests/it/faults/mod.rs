@@ -7,6 +7,7 @@
 //! come.
 
 mod barrier;
+mod budget;
 mod cancellation;
 mod contention;
 mod entry;
