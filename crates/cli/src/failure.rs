@@ -132,6 +132,7 @@ fn remedy(error: &NodeError) -> Option<&'static str> {
         Kind::Unreachable => "is it up, and is the address right?",
         Kind::NoResources => "raise the limits (ulimit -n, -u), or close what is not needed",
         Kind::TimedOut | Kind::Disconnected => "try again, or look at the server's load and log",
+        Kind::TooFar => "give a longer --ttl",
         Kind::TooManyClients => "raise its maxclients, or close connections that nobody uses",
         Kind::PasswordMissing => {
             "put it into the address (redis://user:password@host), or use ?password_file=/path"

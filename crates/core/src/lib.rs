@@ -22,6 +22,7 @@ mod fuzz;
 mod holder;
 mod key;
 mod lease;
+mod loss;
 mod op;
 mod queue;
 mod quorum;
@@ -43,7 +44,8 @@ pub use fence::{
 };
 pub use holder::{Holder, HolderLabel, LabelError};
 pub use key::{KeyError, LockKey, RESERVED_SUFFIXES};
-pub use lease::{Lease, LeaseSettings, LossReason};
+pub use lease::{Lease, LeaseSettings};
+pub use loss::{LossReason, Pause};
 pub use op::{
     Confirmation, Held, Inspection, Look, LookAnswer, Next, Op, Release, Renewal, RenewalAnswer,
     Reply, TtlLeft, Waiter,

@@ -17,7 +17,13 @@ use crate::{
 /// It owns a thread with the connections, the renewals and the releases, so callers may be async
 /// on any executor, or blocking. Dropping the last handle (client, lock or guard) waits up to
 /// 250 ms until queued releases are written; [`Client::close`] waits for their answers. A client
-/// in a `static` is never dropped: close it before the program ends.
+/// in a `static` is never dropped: there an exit handler waits as long on the way out of `main`
+/// and of [`std::process::exit`], and nothing does after a signal or `abort`.
+///
+/// Leases run on a real clock, whatever a runtime's clock does. Under `tokio::time::pause` a
+/// time-out around a call to a server fires at once, since that clock moves while the caller waits
+/// for the network; it does not around [`blocking`](crate::blocking) in `spawn_blocking`, which holds
+/// that clock. Calls at `memory://` are answered before it can move.
 ///
 /// A client does not survive `fork`: in the child every call answers `EngineStopped`, and dropping
 /// a guard there releases nothing.

@@ -133,9 +133,9 @@ impl LockGuard {
     /// [`lost`](Self::lost) has resolved for those who waited; who calls it now waits for the next
     /// loss.
     ///
-    /// Only [`LossReason::Expired`] can be taken back. It proves nothing about what comes after it:
-    /// the process may be stopped again before its next write, so the resource must check
-    /// [`fencing_token`](Self::fencing_token) as ever.
+    /// Only [`LossReason::Expired`] and [`LossReason::Paused`] can be taken back. It proves nothing
+    /// about what comes after it: the process may be stopped again before its next write, so the
+    /// resource must check [`fencing_token`](Self::fencing_token) as ever.
     ///
     /// # Errors
     ///
@@ -173,7 +173,9 @@ impl LockGuard {
     /// Dropping the future does not take the release back: it goes on in the background.
     pub async fn release(mut self) -> Result<(), ReleaseError> {
         let lease = self.holding.disarm();
-        let reply = self.engine.ask(|reply| Command::Release { lease, reply: Some(reply) }).await;
+        let open = self.holding.cell().open_release();
+        let command = |reply| Command::Release { lease, reply: Some(reply), open };
+        let reply = self.engine.ask(command).await;
         reply.unwrap_or(Err(ReleaseError::EngineStopped)).map_err(|error| match error {
             ReleaseError::Unconfirmed(errors) => {
                 ReleaseError::Unconfirmed(errors.of_lock(self.key()))

@@ -34,6 +34,8 @@ mod fence_gate;
 mod guard;
 mod lock;
 mod node;
+mod process;
+mod quiet;
 mod random;
 mod report;
 mod task;

@@ -160,6 +160,14 @@ pub(super) fn longest_ttl() -> Arg {
         )
 }
 
+/// How long a server may take.
+pub(super) fn node_limit() -> Arg {
+    Arg::new("node-limit").long("node-limit").value_name("D").value_parser(duration::parse).help(
+        "Gives each server this long to grant or refuse the lock. The default follows the TTL and \
+         the round trip to the server.",
+    )
+}
+
 /// What others see.
 pub(super) fn label() -> Arg {
     Arg::new("label").long("label").value_name("L").help(

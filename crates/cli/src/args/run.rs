@@ -24,6 +24,8 @@ pub(crate) struct Run {
     pub(crate) ttl: Duration,
     /// The longest TTL that anybody uses, if it was said.
     pub(crate) longest_ttl: Option<Duration>,
+    /// How long each server may take, if it was said.
+    pub(crate) node_limit: Option<Duration>,
     /// How long to wait.
     pub(crate) wait: Wait,
     /// What others see as the holder; `host/pid` without.
@@ -79,6 +81,7 @@ impl Run {
             server: options::server(matches)?,
             ttl,
             longest_ttl: matches.get_one("longest-ttl").copied(),
+            node_limit: matches.get_one("node-limit").copied(),
             wait,
             label: matches.get_one("label").cloned(),
             max_hold: matches.get_one("max-hold").copied(),
@@ -163,6 +166,7 @@ pub(super) fn command() -> Command {
                  500 ms.",
             ))
         .arg(options::longest_ttl())
+        .arg(options::node_limit())
         .args(options::waiting())
         .arg(options::label())
         .args(limits())

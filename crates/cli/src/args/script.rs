@@ -32,6 +32,7 @@ pub(crate) struct Acquire {
     pub(crate) target: Target,
     pub(crate) ttl: Duration,
     pub(crate) longest_ttl: Option<Duration>,
+    pub(crate) node_limit: Option<Duration>,
     pub(crate) wait: Wait,
     pub(crate) busy: u8,
     pub(crate) label: Option<String>,
@@ -70,6 +71,7 @@ impl Acquire {
             target: Target::read(matches)?,
             ttl: options::needed_ttl(matches),
             longest_ttl: matches.get_one("longest-ttl").copied(),
+            node_limit: matches.get_one("node-limit").copied(),
             wait,
             busy,
             label: matches.get_one("label").cloned(),
@@ -125,6 +127,7 @@ pub(super) fn acquire() -> Command {
          the least is 10 ms.",
     ))
     .arg(options::longest_ttl())
+    .arg(options::node_limit())
     .args(options::waiting())
     .arg(options::label())
     .arg(json("Prints token, fencing number and TTL as one line of JSON instead."))

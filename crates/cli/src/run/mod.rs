@@ -66,6 +66,9 @@ fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
     if let Some(longest) = wanted.longest_ttl {
         lock = lock.longest_ttl(longest);
     }
+    if let Some(longest) = wanted.node_limit {
+        lock = lock.node_limit(longest);
+    }
     if let Some(longest) = wanted.max_hold {
         lock = lock.max_hold(longest);
     }
@@ -113,8 +116,8 @@ fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
     }
     let is_released = release(guard, &mut events, &key, record)?;
     if is_released {
-        // Nothing is left to be written: what the last handle's drop waits for would be nothing,
-        // and the end of the process ends the engine as well.
+        // The end of the process ends the engine as well. What a minority of the servers has yet to
+        // be sent is written on the way out.
         std::mem::forget((lock, client));
     }
     if is_released && wanted.verbose {
@@ -155,6 +158,7 @@ fn lost(key: &str, reason: &LossReason, failure: Option<&RenewalFailure>) -> Fai
             failure.hint("the servers must permit this for as long as a lock is held")
         }
         LossReason::Expired => failure.hint("a longer --ttl outlasts longer outages"),
+        LossReason::Paused { .. } => failure.hint("a longer --ttl outlasts longer pauses"),
         LossReason::MaxHold => failure.hint("--max-hold is the bound, if the work needs longer"),
         _ => failure.hint("another may have worked at the same time: see TENURE_FENCE in --help"),
     }

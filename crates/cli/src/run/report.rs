@@ -219,6 +219,7 @@ impl Record {
 fn word(reason: &LossReason) -> &'static str {
     match reason {
         LossReason::Expired => "expired",
+        LossReason::Paused { .. } => "paused",
         LossReason::Gone => "gone",
         LossReason::Taken { .. } => "taken",
         LossReason::MaxHold => "max_hold",

@@ -133,7 +133,10 @@ mod tests {
     #[test]
     fn after_a_lease_that_ran_out_in_a_pause_there_is_no_grace() {
         let now = at(116_000);
-        assert_eq!(schedule().after_loss(&LossReason::Expired, now), now);
+        let pause = Duration::from_secs(9);
+        for reason in [LossReason::Expired, LossReason::Paused { pause }] {
+            assert_eq!(schedule().after_loss(&reason, now), now);
+        }
     }
 
     #[test]

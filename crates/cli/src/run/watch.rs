@@ -100,7 +100,8 @@ impl<'a> Watch<'a> {
             return self.kill_when_due(now);
         }
         let left = self.guard.valid_for();
-        if let Some(reason) = events.poll(lost) {
+        // After a stop of this process its own look may come before the engine's.
+        if let Some(reason) = events.poll(lost).or_else(|| self.guard.ensure_held().err()) {
             let kill_at = self.schedule.after_loss(&reason, now);
             return self.end(Some(reason), kill_at);
         }

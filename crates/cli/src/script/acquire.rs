@@ -29,6 +29,9 @@ pub(crate) fn acquire(wanted: &Acquire) -> Result<u8, Failure> {
     if let Some(longest) = wanted.longest_ttl {
         lock = lock.longest_ttl(longest);
     }
+    if let Some(longest) = wanted.node_limit {
+        lock = lock.node_limit(longest);
+    }
     if let Some(label) = &wanted.label {
         lock = lock.label(label);
     }

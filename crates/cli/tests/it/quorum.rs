@@ -1,9 +1,14 @@
 //! Five servers, some of which are killed while the command runs.
 
-use std::{fs, path::Path, thread, time::SystemTime};
+use std::{
+    fs,
+    path::Path,
+    thread,
+    time::{Duration, SystemTime},
+};
 
 use rustix::process::Signal;
-use tenure_testkit::{Server, ServerKind, TempDir, Value, eventually, scale};
+use tenure_testkit::{Proxy, Server, ServerKind, TempDir, Value, eventually, scale};
 
 use crate::tool::{PATIENCE, Tenure, is_free, is_running, key, pid_in, until_told};
 
@@ -66,6 +71,27 @@ fn a_command_has_ended_before_its_lease_has_when_three_of_five_servers_are_kille
             threads.spawn(|| (0..scale(1, 20)).for_each(|_| lose_three()));
         }
     });
+}
+
+/// The third is being connected to again when the others confirm the release.
+#[test]
+fn a_lock_is_released_at_a_server_that_comes_back_while_the_others_confirm() {
+    let (nodes, key, dir) = (Nodes::start(), key(), TempDir::new());
+    let proxy = Proxy::to(&nodes.0[2]);
+    let urls = [nodes.0[0].url(), nodes.0[1].url(), proxy.url()].map(|url| url + "?durable=yes");
+    let (ready, done, script) = until_told(&dir);
+    let running = Tenure::new().env("TENURE_SERVERS", &urls.join(","));
+    let running = running.args(["--ttl", "10m", &key]).sh(&script).start();
+    pid_in(&ready);
+    let has_key = || nodes.ends(&key)[..3].iter().all(|&end| end > 0);
+    eventually(PATIENCE, "all three have the key", has_key);
+    // Long enough for the others to confirm, and for the whole way of this one in the time that an
+    // ending program takes.
+    proxy.delay_replies(Duration::from_millis(30));
+    proxy.cut();
+    fs::write(done, "").unwrap();
+    running.wait().code(0).silent();
+    eventually(PATIENCE, "it is released there, too", || is_free(&nodes.0[2], &key));
 }
 
 /// One that hangs answers nothing for as long as it does, and is asked what the wait is for.

@@ -1,10 +1,12 @@
 //! The clocks: one that counts suspend for leases, and the wall clock for numbers.
 
+mod pulse;
 mod timer;
 
 use rustix::time::{ClockId, clock_gettime};
 use tenure_core::{NodeTime, Timestamp};
 
+pub(crate) use pulse::Pulse;
 pub(crate) use timer::Timers;
 
 /// The clock of leases. On Linux the monotonic clock stops while the machine is suspended; this

@@ -7,12 +7,13 @@ use std::{
     io,
     pin::Pin,
     rc::Rc,
+    sync::Arc,
     task::{Context, Poll, Waker},
 };
 
 use tenure_core::Timestamp;
 
-use super::now;
+use super::{Pulse, now};
 
 /// The engine's timers: one alarm, armed for the earliest of them.
 ///
@@ -22,16 +23,18 @@ use super::now;
 pub(crate) struct Timers {
     alarm: alarm::Alarm,
     armed: Cell<Timestamp>,
+    pulse: Arc<Pulse>,
     sleepers: RefCell<BTreeMap<(Timestamp, u64), Waker>>,
     next_id: Cell<u64>,
 }
 
 impl Timers {
     /// Must be called inside the engine's runtime.
-    pub(crate) fn new() -> io::Result<Rc<Self>> {
+    pub(crate) fn new(pulse: &Arc<Pulse>) -> io::Result<Rc<Self>> {
         Ok(Rc::new(Self {
             alarm: alarm::Alarm::new()?,
             armed: Cell::new(Timestamp::MAX),
+            pulse: Arc::clone(pulse),
             sleepers: RefCell::new(BTreeMap::new()),
             next_id: Cell::new(0),
         }))
@@ -54,6 +57,7 @@ impl Timers {
             self.alarm.rings().await?;
             self.armed.set(Timestamp::MAX);
             let now = now();
+            self.pulse.beat(now);
             loop {
                 let mut sleepers = self.sleepers.borrow_mut();
                 match sleepers.first_entry() {
@@ -77,6 +81,7 @@ impl Timers {
     fn arm(&self, at: Timestamp) -> io::Result<()> {
         if at < self.armed.get() {
             self.armed.set(at);
+            self.pulse.plan(at);
             self.alarm.set(at)?;
         }
         Ok(())

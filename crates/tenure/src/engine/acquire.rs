@@ -2,13 +2,15 @@
 
 use std::{rc::Rc, time::Duration};
 
-use tenure_core::{Timestamp, Wait, Waiting};
+use tenure_core::{Op, Timestamp, Waiting};
 
 use super::{
-    command::{AcquireReply, AcquireRequest, Acquired, How},
+    command::{AcquireReply, AcquireRequest, Acquired},
     hearing::Hearing,
+    limits::{LONGEST_LIMIT, Limit},
+    nodes::{Answers, each_until},
     quest::{Quest, Tried},
-    state::{Acquiring, State, command_limit, vote_limit},
+    state::{Acquiring, State},
 };
 use crate::{
     clock,
@@ -42,18 +44,32 @@ impl State {
     ) -> Result<Acquired, AcquireError> {
         let AcquireRequest { key, class, wait, .. } = request;
         let began = clock::now();
-        let patience = began + command_limit(request.settings.ttl.get());
+        let patience = began + LONGEST_LIMIT;
         let mut waiting = Waiting::new(began, *wait);
         let mut quest = Quest::begin(self, request, None)?;
-        let mut hearing = None;
+        let (mut hearing, mut was_slow) = (None, false);
         loop {
-            let limit = self.limit(request, &waiting);
+            if std::mem::take(&mut was_slow) {
+                // Then the connections are there, and the distance is known: an attempt at a far
+                // server with a short TTL has no time to connect.
+                let left = waiting.left(clock::now()).unwrap_or(LONGEST_LIMIT);
+                Box::pin(self.measure(left.min(LONGEST_LIMIT))).await;
+            }
+            let limit = Limit::of(&self.nodes, request, &waiting);
             let tried = quest.attempt(&mut waiting, limit).await;
             let now = clock::now();
             let random = random::jitter();
             let mut parked = false;
             let next = match tried {
                 Tried::Acquired(number, sent) => {
+                    if let Some(measured) = quest.too_far()
+                        && let Some(error) = measured.await
+                    {
+                        quest.decline();
+                        let needed = self.nodes.quorum().needed();
+                        let none = NoQuorum::new(needed, needed, vec![error]);
+                        return Err(AcquireError::NoQuorum(none));
+                    }
                     event::acquired(key, class, now.since(began));
                     return Ok(Acquired::Yes(quest.hold(number, sent)?));
                 }
@@ -90,6 +106,7 @@ impl State {
                 }
                 Tried::Untold(none, held) => {
                     none.failed.iter().for_each(|error| event::untold(key, class, error));
+                    was_slow = held.is_none() && is_slow(&none);
                     let next = match held {
                         Some(held) => waiting.handle_held(now, held.ttl_left, random),
                         None if will_tell(&none)
@@ -151,22 +168,15 @@ impl State {
         quorum.nodes() - for_good.min(quorum.nodes()) >= quorum.needed()
     }
 
-    /// The time limit of the next attempt: that of an op, but not past the end of the wait.
-    fn limit(&self, request: &AcquireRequest, waiting: &Waiting) -> Duration {
-        let ttl = request.settings.ttl.get();
-        let limit = match (self.nodes.sole(), &request.how) {
-            (None, How::Try | How::Steal { .. }) => {
-                request.node_limit.unwrap_or_else(|| vote_limit(ttl))
-            }
-            _ => command_limit(ttl),
-        };
-        match request.wait {
-            Wait::Within(budget) if !budget.is_zero() => {
-                let left = waiting.left(clock::now()).unwrap_or(limit);
-                limit.min(left.max(LAST_TRY))
-            }
-            _ => limit,
-        }
+    /// How long a majority takes to answer something that changes nothing, at most so long.
+    pub(super) async fn measure(&self, longest: Duration) -> Duration {
+        let began = clock::now();
+        let calls = self.nodes.iter().map(|(id, _)| self.nodes.call(id, Op::Clock, longest));
+        let needed = self.nodes.quorum().needed();
+        let are_enough =
+            |answers: Answers| answers.iter().filter(|answer| answer.is_ok()).count() >= needed;
+        drop(each_until(calls.collect(), are_enough).await);
+        clock::now().since(began)
     }
 }
 
@@ -190,10 +200,6 @@ fn is_busy_store(none: &NoQuorum) -> bool {
 fn is_slow(none: &NoQuorum) -> bool {
     none.failed.iter().any(|error| error.kind() == NodeErrorKind::TimedOut)
 }
-
-/// What the last try of a wait may take: a healthy server on a busy machine answers in it, and a
-/// silent one does not keep the caller much longer than it asked.
-const LAST_TRY: Duration = Duration::from_millis(250);
 
 #[cfg(test)]
 mod tests {

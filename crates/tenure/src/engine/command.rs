@@ -5,7 +5,11 @@ use std::{num::NonZeroU32, time::Duration};
 use tenure_core::{Held, Holder, HolderLabel, LeaseSettings, LockKey, Op, Reply, Token, Ttl, Wait};
 use tokio::sync::oneshot;
 
-use super::lease::{Holding, LeaseId};
+use super::{
+    exit::Flush,
+    lease::{Holding, LeaseId},
+    life::Open,
+};
 use crate::{
     error::{AcquireError, ExtendError, NodeErrors, ReleaseError, RevalidateError},
     event::Class,
@@ -22,7 +26,7 @@ pub(crate) enum Command {
     /// Prove that a lease's key was there all the time.
     Revalidate { lease: LeaseId, reply: oneshot::Sender<Result<(), RevalidateError>> },
     /// Give a lease back; without a reply for a dropped guard.
-    Release { lease: LeaseId, reply: Option<oneshot::Sender<Result<(), ReleaseError>>> },
+    Release { lease: LeaseId, reply: Option<oneshot::Sender<Result<(), ReleaseError>>>, open: Open },
     /// Stop renewing a lease and leave its key alone.
     Detach { lease: LeaseId },
     /// Ask one op of the nodes: an inspection, or a release by force or by token.
@@ -31,6 +35,8 @@ pub(crate) enum Command {
     Nodes { longest_ttl: Ttl, reply: oneshot::Sender<Vec<NodeReport>> },
     /// Wait for the answers to all releases, then stop; replies how many stay unanswered.
     Close { reply: oneshot::Sender<usize> },
+    /// Say when every release is written.
+    Flush(Flush),
     /// Write what is queued, then stop.
     Stop,
 }

@@ -45,24 +45,25 @@ impl Drop for Hearing {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::{Arc, atomic::AtomicBool},
-        time::Duration,
-    };
+    use std::{sync::Arc, time::Duration};
 
     use tenure_core::{Op, Wait};
-    use tokio::sync::mpsc;
 
     use super::*;
-    use crate::{address::Address, engine::Life, task};
+    use crate::{
+        address::Address,
+        engine::{inbox, life::Life},
+        task,
+    };
 
     /// Too long for any pause that a hint ends.
     const LIMIT: Duration = Duration::from_secs(20);
 
     async fn pause_for_a_day() {
-        let (inbox, _commands) = mpsc::unbounded_channel();
-        let life = Arc::new(Life { alive: AtomicBool::new(true), process: std::process::id() });
-        let state = State::new(&[Address::Memory(None)], inbox.downgrade(), &life).unwrap();
+        let (inbox, _commands) = inbox::channel(None);
+        let life = Arc::new(Life::begin());
+        let nodes = [Address::Memory(None)];
+        let state = State::new(&nodes, inbox.downgrade(), &life, None).unwrap();
         let timers = Rc::clone(&state.timers);
         task::spawn(async move { timers.run().await.unwrap() });
         let key = LockKey::new("k").unwrap();

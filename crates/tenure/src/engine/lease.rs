@@ -9,9 +9,9 @@ use std::{
 };
 
 use tenure_core::{FencingToken, LockKey, LossReason, Timestamp, Token};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
-use super::{Command, Life};
+use super::{Command, Inbox, Life, Open};
 use crate::{
     clock,
     error::{NodeErrors, RenewalFailure},
@@ -30,6 +30,10 @@ pub(crate) struct LeaseCell {
     life: Arc<Life>,
     /// The end of validity, in nanoseconds of the clock of leases; [`RAN_OUT`] once it is told.
     deadline: AtomicU64,
+    /// See [`tenure_core::Lease::excuse`].
+    excuse: AtomicU64,
+    /// The pause in which its time ran out, as it was told last; zero when there was none.
+    paused: AtomicU64,
     /// How often it was told that its time ran out.
     ran_out: AtomicU64,
     /// Why it is lost for good.
@@ -54,6 +58,8 @@ impl LeaseCell {
             number,
             life,
             deadline: AtomicU64::new(deadline.as_nanos()),
+            excuse: AtomicU64::new(0),
+            paused: AtomicU64::new(0),
             ran_out: AtomicU64::new(0),
             lost: OnceLock::new(),
             told: Notify::new(),
@@ -105,7 +111,31 @@ impl LeaseCell {
             Some(reason) => Some(reason.clone()),
             None if !self.life.is_alive() => Some(LossReason::EngineStopped),
             // The engine's timer may be late; the clock is not.
-            None => self.left().is_zero().then_some(LossReason::Expired),
+            None => self.left().is_zero().then(|| self.why_over()),
+        }
+    }
+
+    /// Why its time ran out, as it was told, or as anybody can see.
+    fn why_over(&self) -> LossReason {
+        let deadline = self.deadline.load(Ordering::Acquire);
+        if deadline == RAN_OUT {
+            return self.why_told();
+        }
+        let excuse = Timestamp::from_nanos(self.excuse.load(Ordering::Acquire));
+        let deadline = Timestamp::from_nanos(deadline);
+        match self.life.pulse.last_pause(clock::now()) {
+            Some(pause) if pause.from <= excuse && pause.to >= deadline => {
+                LossReason::Paused { pause: pause.length() }
+            }
+            _ => LossReason::Expired,
+        }
+    }
+
+    /// Why its time ran out when that was told last.
+    fn why_told(&self) -> LossReason {
+        match self.paused.load(Ordering::Acquire) {
+            0 => LossReason::Expired,
+            nanos => LossReason::Paused { pause: Duration::from_nanos(nanos) },
         }
     }
 
@@ -123,29 +153,41 @@ impl LeaseCell {
             }
             // It may be held again before the one who waits has run: it was lost all the same.
             if self.ran_out.load(Ordering::Acquire) != ran_out {
-                return LossReason::Expired;
+                return self.why_told();
             }
             told.await;
         }
     }
 
-    /// It is held until then. One that ran out is held again.
-    pub(super) fn set_deadline(&self, deadline: Timestamp) {
+    /// It is held until then, and a pause from `excuse` on would be why not. One that ran out is
+    /// held again.
+    pub(super) fn set_deadline(&self, deadline: Timestamp, excuse: Timestamp) {
+        self.excuse.store(excuse.as_nanos(), Ordering::Release);
         self.deadline.store(deadline.as_nanos(), Ordering::Release);
     }
 
     /// The first reason stays: for good, unless its time ran out.
     pub(crate) fn lose(&self, reason: LossReason) {
-        if reason == LossReason::Expired {
+        if reason.ran_out() {
+            let paused = match reason {
+                LossReason::Paused { pause } => u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX),
+                _ => 0,
+            };
+            self.paused.store(paused, Ordering::Release);
             self.deadline.store(RAN_OUT, Ordering::Release);
             self.ran_out.fetch_add(1, Ordering::AcqRel);
         } else {
             let has_run_out = self.deadline.load(Ordering::Acquire) == RAN_OUT;
-            let first = if has_run_out { LossReason::Expired } else { reason };
+            let first = if has_run_out { self.why_told() } else { reason };
             // Already lost: the reason that was told first is kept.
             _ = self.lost.set(first);
         }
         self.told.notify_waiters();
+    }
+
+    /// Its release begins.
+    pub(crate) fn open_release(&self) -> Open {
+        Open::begin(&self.life)
     }
 
     fn is_ours(&self) -> bool {
@@ -158,16 +200,12 @@ impl LeaseCell {
 pub(crate) struct Holding {
     id: LeaseId,
     cell: Arc<LeaseCell>,
-    inbox: mpsc::UnboundedSender<Command>,
+    inbox: Inbox,
     armed: bool,
 }
 
 impl Holding {
-    pub(super) fn new(
-        id: LeaseId,
-        cell: Arc<LeaseCell>,
-        inbox: mpsc::UnboundedSender<Command>,
-    ) -> Self {
+    pub(super) fn new(id: LeaseId, cell: Arc<LeaseCell>, inbox: Inbox) -> Self {
         Self { id, cell, inbox, armed: true }
     }
 
@@ -191,7 +229,8 @@ impl Drop for Holding {
         // A forked child holds nothing, and must not give back what its parent holds.
         if self.armed && self.cell.is_ours() {
             // Without an engine the key ends with its TTL.
-            _ = self.inbox.send(Command::Release { lease: self.id, reply: None });
+            let open = self.cell.open_release();
+            self.inbox.send(Command::Release { lease: self.id, reply: None, open });
         }
     }
 }
@@ -201,15 +240,13 @@ const RAN_OUT: u64 = 0;
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use smol::future::{block_on, poll_once};
 
     use super::*;
 
     /// One that is valid for an hour.
     fn cell() -> LeaseCell {
-        let life = Life { alive: AtomicBool::new(true), process: std::process::id() };
+        let life = Life::begin();
         let (key, token) = (LockKey::new(b"k").unwrap(), Token::new(7, &label()));
         let number = FencingToken::new(7).unwrap();
         LeaseCell::new(key, token, number, in_an_hour(), Arc::new(life))
@@ -229,7 +266,7 @@ mod tests {
         assert!(cell.valid_for().is_some());
         cell.lose(LossReason::Expired);
         assert_eq!((cell.valid_for(), cell.loss()), (None, Some(LossReason::Expired)));
-        cell.set_deadline(in_an_hour());
+        cell.set_deadline(in_an_hour(), Timestamp::default());
         assert_eq!(cell.loss(), None);
         assert!(cell.valid_for().is_some());
         assert!(block_on(poll_once(cell.lost())).is_none(), "the next loss is another");
@@ -241,20 +278,22 @@ mod tests {
         let mut lost = std::pin::pin!(cell.lost());
         assert!(block_on(poll_once(lost.as_mut())).is_none());
         cell.lose(LossReason::Expired);
-        cell.set_deadline(in_an_hour());
+        cell.set_deadline(in_an_hour(), Timestamp::default());
         assert_eq!(block_on(poll_once(lost)), Some(LossReason::Expired));
     }
 
     #[test]
     fn one_that_is_lost_for_good_stays_so_for_the_first_reason() {
+        let paused = LossReason::Paused { pause: Duration::from_secs(5) };
         for (reasons, first) in [
+            ([paused.clone(), LossReason::Released], paused),
             ([LossReason::Gone, LossReason::Released], LossReason::Gone),
             ([LossReason::Expired, LossReason::Released], LossReason::Expired),
             ([LossReason::Released, LossReason::Expired], LossReason::Released),
         ] {
             let cell = cell();
             reasons.into_iter().for_each(|reason| cell.lose(reason));
-            cell.set_deadline(in_an_hour());
+            cell.set_deadline(in_an_hour(), Timestamp::default());
             assert_eq!((cell.loss(), cell.valid_for()), (Some(first), None));
         }
     }

@@ -21,7 +21,7 @@ use super::{
     tally::{Said, Verdict},
 };
 use crate::{
-    clock,
+    clock::{self, Pulse},
     error::NodeError,
     event::{self, Class},
     node::Watch,
@@ -29,8 +29,9 @@ use crate::{
 };
 
 /// The leases that this client holds.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Leases {
+    pulse: Arc<Pulse>,
     entries: RefCell<HashMap<LeaseId, Entry>>,
     /// When to look at which, earliest first.
     due: RefCell<BTreeSet<(Timestamp, LeaseId)>>,
@@ -72,6 +73,16 @@ impl Drop for Entry {
 }
 
 impl Leases {
+    pub(super) fn new(pulse: Arc<Pulse>) -> Self {
+        Self {
+            pulse,
+            entries: RefCell::default(),
+            due: RefCell::default(),
+            sleeping_until: Cell::default(),
+            sooner: Notify::new(),
+        }
+    }
+
     pub(super) fn insert(
         &self,
         id: LeaseId,
@@ -82,6 +93,7 @@ impl Leases {
     ) {
         let AcquireRequest { settings, class, top_up, let_others_in, longest_ttl, .. } = request;
         let lease = Lease::new(sent, *settings);
+        cell.set_deadline(lease.deadline(), lease.excuse());
         let due = lease.poll_timeout();
         let entry = Entry {
             lease,
@@ -132,6 +144,9 @@ impl Leases {
         let mut entries = self.entries.borrow_mut();
         let entry = entries.get_mut(&id)?;
         let was_lost = entry.lease.lost().is_some();
+        if let Some(pause) = self.pulse.last_pause(clock::now()) {
+            entry.lease.handle_pause(pause);
+        }
         let result = change(&mut entry.lease);
         match entry.lease.lost() {
             Some(_) if was_lost => {}
@@ -144,7 +159,7 @@ impl Leases {
                 if was_lost {
                     event::held_again(entry.cell.key(), &entry.class);
                 }
-                entry.cell.set_deadline(entry.lease.deadline());
+                entry.cell.set_deadline(entry.lease.deadline(), entry.lease.excuse());
             }
         }
         let due = entry.lease.poll_timeout();
@@ -288,8 +303,15 @@ impl Leases {
         self.update(id, |lease| lease.handle_proved(now, sent));
     }
 
-    /// Hands in what the nodes' answers come to, to a request that was queued at `sent`.
-    pub(super) fn answer(&self, id: LeaseId, sent: Timestamp, ttl: Ttl, verdict: &Verdict) {
+    /// Hands in what the nodes' answers come to, to a renewal that was queued at `sent`, or to an
+    /// extension by the holder to this TTL.
+    pub(super) fn answer(
+        &self,
+        id: LeaseId,
+        sent: Timestamp,
+        extended: Option<Ttl>,
+        verdict: &Verdict,
+    ) {
         let now = clock::now();
         if let Some(entry) = self.entries.borrow().get(&id) {
             match verdict {
@@ -301,7 +323,10 @@ impl Leases {
             self.with_seats(id, |seats| seats.prove(sent));
         }
         self.update(id, |lease| match verdict {
-            Verdict::Ours => lease.handle_renewed(now, sent, ttl),
+            Verdict::Ours => match extended {
+                Some(ttl) => lease.handle_extended(now, sent, ttl),
+                None => lease.handle_renewed(now, sent),
+            },
             Verdict::Gone => lease.lose(LossReason::Gone),
             Verdict::Other(holder) => lease.lose(LossReason::Taken { holder: holder.clone() }),
             Verdict::Untold(_) => lease.handle_unknown(now, random::jitter()),

@@ -16,7 +16,7 @@ use std::{
 use tenure_core::{Held, LockKey, Look, LookAnswer, Op, Reply, Timestamp, Waiting};
 use tokio::sync::Notify;
 
-use super::state::{LONGEST_LIMIT, State};
+use super::{limits::LONGEST_LIMIT, state::State};
 use crate::{
     clock,
     error::{NodeError, NodeErrorKind},

@@ -7,9 +7,13 @@ mod acquire;
 mod asking;
 mod command;
 mod doubts;
+mod exit;
 mod hearing;
+mod inbox;
 mod lease;
 mod leases;
+mod life;
+mod limits;
 mod lookout;
 mod nodes;
 mod quest;
@@ -24,23 +28,23 @@ mod vote;
 mod watch;
 
 use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-        mpsc as std_mpsc,
-    },
+    sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc},
     thread::ThreadId,
     time::Duration,
 };
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
-use self::state::State;
 pub(crate) use self::{
     command::{AcquireRequest, Acquired, Command, How},
     lease::{Holding, LeaseCell},
 };
-use crate::{address::Address, error::ConfigError, task};
+use self::{
+    inbox::{Commands, Inbox, WeakInbox},
+    life::{Life, Open},
+    state::State,
+};
+use crate::{address::Address, error::ConfigError, quiet::Work, task};
 
 /// A handle to an engine. Cheap to clone; the engine stops when the last one is dropped.
 #[derive(Clone, Debug)]
@@ -48,35 +52,11 @@ pub(crate) struct Engine(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    inbox: mpsc::UnboundedSender<Command>,
+    inbox: Inbox,
     life: Arc<Life>,
     thread: ThreadId,
     /// Disconnected when the engine's thread ends.
     ended: Mutex<std_mpsc::Receiver<()>>,
-}
-
-/// Whether an engine can still do anything for this process.
-#[derive(Debug)]
-pub(crate) struct Life {
-    alive: AtomicBool,
-    /// A forked child has the memory of the engine, and no thread to run it.
-    process: u32,
-}
-
-impl Life {
-    /// Whether the engine runs, in this very process.
-    pub(crate) fn is_alive(&self) -> bool {
-        self.alive.load(Ordering::Acquire) && self.is_ours()
-    }
-
-    fn end(&self) {
-        self.alive.store(false, Ordering::Release);
-    }
-
-    /// Whether this is the process that started the engine.
-    pub(crate) fn is_ours(&self) -> bool {
-        self.process == std::process::id()
-    }
 }
 
 impl Engine {
@@ -87,17 +67,20 @@ impl Engine {
     /// [`ConfigError::Engine`] when the operating system refuses the thread, or what it needs.
     pub(crate) fn start(nodes: Vec<Address>) -> Result<Self, ConfigError> {
         let failed = |error: &dyn ToString| ConfigError::Engine { reason: error.to_string() };
-        let (inbox, commands) = mpsc::unbounded_channel();
+        let work = Work::of(&nodes);
+        let (inbox, commands) = inbox::channel(work.clone());
         let (ready, started) = std_mpsc::channel();
         let (ending, ended) = std_mpsc::channel();
-        let life = Arc::new(Life { alive: AtomicBool::new(true), process: std::process::id() });
+        let life = Arc::new(Life::begin());
         let thread_life = Arc::clone(&life);
         let thread_inbox = inbox.downgrade();
         let thread = std::thread::Builder::new()
             .name("tenure".into())
             .spawn(move || {
-                let _end = End { life: &thread_life, _ending: ending };
-                let setup = Setup { nodes, commands, inbox: thread_inbox, life: &thread_life };
+                let _end = End { life: &thread_life, work: work.as_deref(), _ending: ending };
+                let inbox = thread_inbox;
+                let setup =
+                    Setup { nodes, commands, inbox, life: &thread_life, work: work.as_ref() };
                 setup.run(&ready);
             })
             .map_err(|error| failed(&error))?;
@@ -107,14 +90,16 @@ impl Engine {
             Err(error) => return Err(failed(&error)),
         }
         let ended = Mutex::new(ended);
-        Ok(Self(Arc::new(Inner { inbox, life, thread: thread.thread().id(), ended })))
+        let inner = Arc::new(Inner { inbox, life, thread: thread.thread().id(), ended });
+        exit::register(&inner);
+        Ok(Self(inner))
     }
 
     /// Sends a command. It is not taken when the engine has stopped.
     pub(crate) fn send(&self, command: Command) {
         if self.0.life.is_alive() {
             // A closed inbox drops the command, and with it the reply's sender.
-            _ = self.0.inbox.send(command);
+            self.0.inbox.send(command);
         }
     }
 
@@ -146,7 +131,7 @@ impl Drop for Inner {
         if !self.life.is_alive() || std::thread::current().id() == self.thread {
             return;
         }
-        if self.inbox.send(Command::Stop).is_ok() {
+        if self.inbox.send(Command::Stop) {
             let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
             // Either way there is no more to be done: it has ended, or it takes too long.
             _ = ended.recv_timeout(EXIT_FLUSH + EXIT_GRACE);
@@ -157,20 +142,25 @@ impl Drop for Inner {
 /// Marks the engine dead however its thread ends, a panic included.
 struct End<'a> {
     life: &'a Life,
+    work: Option<&'a Work>,
     _ending: std_mpsc::Sender<()>,
 }
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
         self.life.end();
+        if let Some(work) = self.work {
+            work.stop();
+        }
     }
 }
 
 struct Setup<'a> {
     nodes: Vec<Address>,
-    commands: mpsc::UnboundedReceiver<Command>,
-    inbox: mpsc::WeakUnboundedSender<Command>,
+    commands: Commands,
+    inbox: WeakInbox,
     life: &'a Arc<Life>,
+    work: Option<&'a Arc<Work>>,
 }
 
 impl Setup<'_> {
@@ -178,13 +168,19 @@ impl Setup<'_> {
         // The receiver waits for exactly one message, so sending cannot fail.
         let report = |result| _ = ready.send(result);
         let mut builder = tokio::runtime::Builder::new_current_thread();
+        if let Some(work) = self.work {
+            Work::adopt_thread();
+            let (resumed, rested) = (Arc::clone(work), Arc::clone(work));
+            builder.on_thread_unpark(move || resumed.resume());
+            builder.on_thread_park(move || rested.rest());
+        }
         let runtime = match builder.enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => return report(Err(error)),
         };
         let tasks = tokio::task::LocalSet::new();
         tasks.block_on(&runtime, async {
-            match State::new(&self.nodes, self.inbox, self.life) {
+            match State::new(&self.nodes, self.inbox, self.life, self.work) {
                 Ok(state) => {
                     report(Ok(()));
                     tokio::select! {

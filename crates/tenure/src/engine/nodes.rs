@@ -1,6 +1,6 @@
 //! The nodes of a client, and how many of them decide.
 
-use std::{future::poll_fn, iter, rc::Rc, task::Poll, time::Duration};
+use std::{future::poll_fn, iter, rc::Rc, sync::Arc, task::Poll, time::Duration};
 
 use tenure_core::{NodeId, Op, Quorum, Reply, Ttl};
 
@@ -10,6 +10,7 @@ use crate::{
     clock::{self, Timers},
     error::NodeError,
     node::{self, Call, Node},
+    quiet::Work,
 };
 
 /// One node or several that vote, in the order of their addresses.
@@ -25,9 +26,13 @@ pub(super) struct Nodes {
 
 impl Nodes {
     /// Opens them; `None` without an address. Nothing is sent.
-    pub(super) fn open(addresses: &[Address], timers: &Rc<Timers>) -> Option<Self> {
+    pub(super) fn open(
+        addresses: &[Address],
+        timers: &Rc<Timers>,
+        work: Option<&Arc<Work>>,
+    ) -> Option<Self> {
         let is_sole = addresses.len() == 1;
-        let open = |address| node::open(address, timers, is_sole);
+        let open = |address| node::open(address, timers, is_sole, work);
         let nodes: Vec<_> = addresses.iter().map(open).collect();
         let durable = addresses.iter().map(Address::is_durable);
         // An only node has nobody to outvote it, and nobody whom it could deceive.

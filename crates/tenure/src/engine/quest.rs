@@ -1,6 +1,6 @@
 //! One acquisition under one token.
 
-use std::{rc::Rc, sync::Arc, time::Duration};
+use std::{pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
 use tenure_core::{
     Attempt, FencingToken, Held, Holder, NodeId, Op, Outcome, Quorum, Reply, Ticket, Timestamp,
@@ -10,6 +10,7 @@ use tenure_core::{
 use super::{
     command::{AcquireRequest, How},
     lease::{Holding, LeaseCell},
+    limits::{self, Limit},
     resume::Resumed,
     seats::{Seat, Seats},
     state::State,
@@ -89,7 +90,7 @@ impl<'a> Quest<'a> {
     }
 
     /// One attempt.
-    pub(super) async fn attempt(&mut self, waiting: &mut Waiting, limit: Duration) -> Tried {
+    pub(super) async fn attempt(&mut self, waiting: &mut Waiting, limit: Limit) -> Tried {
         match (self.state.nodes.sole(), &self.request.how) {
             (Some(_), _) => self.attempt_on_one(waiting, limit).await,
             // It is large and rare, and the many who wait are to be small.
@@ -99,7 +100,7 @@ impl<'a> Quest<'a> {
     }
 
     /// One round of votes of several nodes.
-    async fn vote(&mut self, waiting: &mut Waiting, limit: Duration) -> Tried {
+    async fn vote(&mut self, waiting: &mut Waiting, limit: Limit) -> Tried {
         let Self { state, request, .. } = *self;
         let token = self.waiter.token().clone();
         let proposal = tenure_core::proposal(self.seen, state.nodes.wall_us());
@@ -124,7 +125,7 @@ impl<'a> Quest<'a> {
     }
 
     /// Takes a lease up again that several nodes have.
-    async fn resume(&mut self, token: &Token, limit: Duration) -> Tried {
+    async fn resume(&mut self, token: &Token, limit: Limit) -> Tried {
         self.sent = clock::now();
         let AcquireRequest { key, settings, .. } = self.request;
         match self.state.resumed(key, token, settings.ttl, limit).await {
@@ -139,7 +140,7 @@ impl<'a> Quest<'a> {
     }
 
     /// One vote of the only node.
-    async fn attempt_on_one(&mut self, waiting: &mut Waiting, limit: Duration) -> Tried {
+    async fn attempt_on_one(&mut self, waiting: &mut Waiting, limit: Limit) -> Tried {
         let AcquireRequest { settings, min_validity, .. } = self.request;
         let least = min_validity.unwrap_or_default();
         self.sent = clock::now();
@@ -148,7 +149,7 @@ impl<'a> Quest<'a> {
         let mut attempt = Attempt::new(self.sent, Quorum::ONE, settings.ttl, least);
         let mut trouble = None;
         while let Some(node) = attempt.poll_ask() {
-            let vote = match self.ask(waiting, limit).await {
+            let vote = match self.ask(waiting, limit.span).await {
                 Ok(Reply::Granted(number)) => Vote::Granted(number),
                 Ok(Reply::Held(held)) if self.request.how.refuses(&held.holder) => {
                     self.open = self.is_queued();
@@ -172,14 +173,14 @@ impl<'a> Quest<'a> {
                     Vote::Unknown
                 }
                 Err(error) => {
-                    trouble = Some(error);
+                    trouble = Some(limit.explain(error));
                     Vote::Unknown
                 }
             };
             attempt.handle_vote(clock::now(), node, vote);
         }
         // The grant came, but too late to be of use: it is undone like one that was not told.
-        let late = || self.error(NodeErrorKind::TimedOut).maybe_applied();
+        let late = || limit.explain(self.error(NodeErrorKind::TimedOut).maybe_applied());
         let mut unsure = false;
         let tried = match attempt.outcome() {
             Some(Outcome::Acquired(number)) => Tried::Acquired(number, self.sent),
@@ -194,6 +195,35 @@ impl<'a> Quest<'a> {
         }
         self.open &= unsure || self.is_queued();
         tried
+    }
+
+    /// Whether the lease that was granted could be kept, if that is in doubt; the error when it could
+    /// not. One that is taken up was kept until now. In a box, since it is rare.
+    pub(super) fn too_far(
+        &self,
+    ) -> Option<Pin<Box<impl Future<Output = Option<NodeError>> + use<'a>>>> {
+        let AcquireRequest { settings, how, .. } = self.request;
+        let (state, ttl) = (self.state, settings.ttl);
+        let is_kept = settings.renewed && !matches!(how, How::Resume(_));
+        if !is_kept || limits::can_be_renewed(ttl, limits::round_trip(&state.nodes)) {
+            return None;
+        }
+        Some(Box::pin(async move {
+            let mut least = Duration::MAX;
+            // One slow answer is no distance.
+            for _ in 0..MEASUREMENTS {
+                least = least.min(state.measure(ttl.get()).await);
+                if limits::can_be_renewed(ttl, least) {
+                    return None;
+                }
+            }
+            Some(limits::too_far(&state.nodes, ttl, least))
+        }))
+    }
+
+    /// Gives back what was granted.
+    pub(super) fn decline(mut self) {
+        self.open = true;
     }
 
     fn ask(&self, waiting: &mut Waiting, limit: Duration) -> Call {
@@ -243,7 +273,11 @@ impl<'a> Quest<'a> {
     fn seats(&mut self) -> Seats {
         let now = clock::now();
         let seats = match self.state.nodes.sole() {
-            Some(_) => vec![Seat::granted(self.waiter.standing_as_holder(), now)],
+            Some(_) => {
+                let seat = Seat::granted(self.waiter.standing_as_holder(), now);
+                let is_taken_up = matches!(self.request.how, How::Resume(_));
+                vec![if is_taken_up { seat.taken_up() } else { seat }]
+            }
             None => std::mem::take(&mut self.seats),
         };
         Seats::new(seats, now)
@@ -281,6 +315,9 @@ fn claim(ttl: Ttl, round_trip: Duration) -> Ttl {
     let claim = LEAST_CLAIM.max(round_trip.saturating_mul(10));
     Ttl::new(claim).map_or(ttl, |claim| claim.min(ttl))
 }
+
+/// A server that hiccups, or a busy host, is as slow as that once or twice.
+const MEASUREMENTS: u32 = 3;
 
 /// Ten round trips to another continent; a dead waiter that looks alive holds up the queue so long.
 const LEAST_CLAIM: Duration = Duration::from_secs(1);

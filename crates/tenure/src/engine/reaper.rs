@@ -14,8 +14,10 @@ use tokio::sync::{Notify, oneshot};
 
 use super::{
     leases::Entry,
+    life::Open,
+    limits::LONGEST_LIMIT,
     seats::Seat,
-    state::{LONGEST_LIMIT, State},
+    state::State,
     tally::{Said, Tally, Verdict},
 };
 use crate::{
@@ -62,18 +64,23 @@ impl Reaper {
 }
 
 /// One release under way: open from the moment it is wanted, before its task runs.
-struct Job(Rc<State>);
+struct Job {
+    state: Rc<State>,
+    /// While something may be on the node.
+    _open: Option<Open>,
+}
 
 impl Job {
-    fn begin(state: &Rc<State>) -> Self {
+    fn begin(state: &Rc<State>, is_vacant: bool) -> Self {
         state.reaper.jobs.set(state.reaper.jobs.get() + 1);
-        Self(Rc::clone(state))
+        let open = (!is_vacant).then(|| Open::begin(&state.life));
+        Self { state: Rc::clone(state), _open: open }
     }
 }
 
 impl Drop for Job {
     fn drop(&mut self) {
-        let reaper = &self.0.reaper;
+        let reaper = &self.state.reaper;
         reaper.jobs.set(reaper.jobs.get() - 1);
         reaper.answered.notify_waiters();
     }
@@ -113,10 +120,10 @@ impl State {
         let unwanted = Unwanted { node, key, token, standing, number: None, until };
         // Queued now, behind the attempt's own request.
         let first = self.ask_release(&unwanted);
-        let job = Job::begin(self);
+        let job = Job::begin(self, false);
         task::spawn(async move {
             let first = first.await;
-            job.0.until_undone(unwanted, first).await;
+            job.state.until_undone(unwanted, first).await;
         });
     }
 
@@ -167,7 +174,7 @@ impl State {
         let giving = Rc::new(RefCell::new(giving));
         for ((node, _), seat) in self.nodes.iter().zip(entry.seats.iter()) {
             let (key, token) = (key.clone(), token.clone());
-            let standing = seat.standing.clone();
+            let standing = seat.standing_at_release();
             let unwanted = Unwanted { node, key, token, standing, number, until };
             self.give_back_on_one(unwanted, open_ms, seat, Rc::clone(&giving));
         }
@@ -184,7 +191,7 @@ impl State {
         let is_one_of_several = unwanted.number.is_some();
         let (is_unsure, is_vacant) = (seat.is_unsure, is_one_of_several && seat.is_vacant());
         let first = self.ask_opening(&unwanted, open_ms);
-        let job = Job::begin(self);
+        let job = Job::begin(self, is_vacant);
         task::spawn(async move {
             let first = first.await;
             giving.borrow_mut().told(&first);
@@ -194,14 +201,14 @@ impl State {
                 return;
             }
             if is_unsure {
-                job.0.until_undone(unwanted, first).await;
+                job.state.until_undone(unwanted, first).await;
                 return;
             }
             let opened = matches!(first, Ok((_, Next::Open)));
-            _ = job.0.until_answered(&unwanted, first).await;
+            _ = job.state.until_answered(&unwanted, first).await;
             if opened {
                 // The next waiter was told to look by then; it may have died since.
-                let state = Rc::clone(&job.0);
+                let state = Rc::clone(&job.state);
                 drop(job);
                 state.timers.sleep_until(clock::now() + OPEN_LOOK).await;
                 _ = state.ask_release(&unwanted).await;

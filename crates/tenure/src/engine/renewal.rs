@@ -7,7 +7,8 @@ use tokio::sync::oneshot;
 
 use super::{
     lease::LeaseId,
-    state::{LONGEST_LIMIT, State, command_limit},
+    limits::{LONGEST_LIMIT, op_limit},
+    state::State,
     tally::{Said, Tally, Verdict},
 };
 use crate::{
@@ -179,7 +180,10 @@ impl State {
             match (&verdict, lease.purpose) {
                 (Verdict::Untold(_), Purpose::Extension | Purpose::Proof) => {}
                 (Verdict::Ours, Purpose::Proof) => self.leases.prove(id, round.sent),
-                _ => self.leases.answer(id, round.sent, lease.ttl, &verdict),
+                (verdict, purpose) => {
+                    let extended = (purpose == Purpose::Extension).then_some(lease.ttl);
+                    self.leases.answer(id, round.sent, extended, verdict);
+                }
             }
             if let Some(asked) = lease.asked.take() {
                 // A caller that has stopped waiting is no error; what the servers did stays done.
@@ -264,7 +268,7 @@ impl State {
         batch: &[(LeaseId, Renewal)],
     ) -> Result<Vec<RenewalAnswer>, NodeError> {
         let shortest = batch.iter().map(|(_, renewal)| renewal.ttl).min();
-        let limit = shortest.map_or(LONGEST_LIMIT, |ttl| command_limit(ttl.get()));
+        let limit = shortest.map_or(LONGEST_LIMIT, |ttl| op_limit(&self.nodes, node, ttl));
         let renewals = batch.iter().map(|(_, renewal)| renewal.clone()).collect();
         match self.nodes.call(node, Op::Renew(renewals), limit).await? {
             Reply::Renewed(answers) => Ok(answers),

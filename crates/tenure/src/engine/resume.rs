@@ -1,10 +1,9 @@
 //! Taking up a lease again that several nodes have.
 
-use std::time::Duration;
-
 use tenure_core::{Confirmation, FencingToken, Held, LockKey, NodeId, Op, Reply, Token, Ttl};
 
 use super::{
+    limits::Limit,
     nodes::each,
     seats::Seat,
     state::State,
@@ -34,23 +33,23 @@ impl State {
         key: &LockKey,
         token: &Token,
         ttl: Ttl,
-        limit: Duration,
+        limit: Limit,
     ) -> Result<Resumed, NoQuorum> {
         let quorum = self.nodes.quorum();
         let op = Op::Resume { key: key.clone(), token: token.clone(), ttl };
         let calls =
-            self.nodes.iter().map(|(id, _)| self.nodes.call(id, op.clone(), limit)).collect();
+            self.nodes.iter().map(|(id, _)| self.nodes.call(id, op.clone(), limit.span)).collect();
         let answers = each(calls).await;
         let now = clock::now();
         let mut tally = Tally::new(quorum);
         let (mut numbers, mut seats, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         let mut others = None;
         for ((id, node), answer) in self.nodes.iter().zip(answers) {
-            let mut seat = Seat::default();
+            let mut seat = Seat::default().taken_up();
             let said = match answer {
                 Ok(Reply::Granted(number)) => {
                     numbers.push((id, number));
-                    seat = Seat::granted(Standing::default(), now);
+                    seat = Seat::granted(Standing::default(), now).taken_up();
                     Said::Ours
                 }
                 Ok(Reply::Free) => Said::Gone,
@@ -60,7 +59,7 @@ impl State {
                     Said::Other(holder)
                 }
                 Ok(_) => Said::Untold(NodeError::new(node.name(), NodeErrorKind::Protocol)),
-                Err(error) => Said::Untold(error),
+                Err(error) => Said::Untold(limit.explain(error)),
             };
             if let Said::Untold(error) = &said {
                 failed.push(error.clone());
@@ -91,7 +90,7 @@ impl State {
         key: &LockKey,
         token: &Token,
         ttl: Ttl,
-        limit: Duration,
+        limit: Limit,
         failed: &mut Vec<NodeError>,
     ) -> Option<FencingToken> {
         // The second round is for a number that was raised meanwhile.
@@ -103,7 +102,7 @@ impl State {
                 return Some(number);
             }
             let confirm = || Op::Confirm { key: key.clone(), token: token.clone(), ttl, number };
-            let calls = behind.iter().map(|(id, _)| self.nodes.call(*id, confirm(), limit));
+            let calls = behind.iter().map(|(id, _)| self.nodes.call(*id, confirm(), limit.span));
             let answers = each(calls.collect()).await;
             numbers = agreed;
             for ((id, _), answer) in behind.into_iter().zip(answers) {
@@ -113,7 +112,7 @@ impl State {
                     }
                     // It has lost the key, or cannot tell the number.
                     Ok(_) => {}
-                    Err(error) => failed.push(error),
+                    Err(error) => failed.push(limit.explain(error)),
                 }
             }
         }

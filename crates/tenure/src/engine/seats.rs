@@ -17,12 +17,26 @@ pub(super) struct Seat {
     pub(super) is_unsure: bool,
     /// The lease was taken up without a word from the node, which may have had the key before.
     is_unheard: bool,
+    /// The lease was taken up: what the client before has asked may still arrive.
+    is_taken_up: bool,
 }
 
 impl Seat {
     /// The node has the key, as it told at `now`.
     pub(super) fn granted(standing: Standing, now: Timestamp) -> Self {
         Self { standing, since: Some(now), ..Self::default() }
+    }
+
+    /// The same, for a lease that was taken up.
+    pub(super) fn taken_up(self) -> Self {
+        Self { is_taken_up: true, ..self }
+    }
+
+    /// What of it a release has to reckon with.
+    pub(super) fn standing_at_release(&self) -> Standing {
+        let mut standing = self.standing.clone();
+        standing.ambiguous |= self.is_taken_up;
+        standing
     }
 
     /// Whether nothing of the lease is on the node, nor may yet arrive there.
@@ -42,7 +56,7 @@ impl Seat {
 
     /// The node did not answer when the lease was taken up.
     pub(super) fn unheard() -> Self {
-        Self { is_unheard: true, ..Self::default() }
+        Self { is_unheard: true, is_taken_up: true, ..Self::default() }
     }
 }
 

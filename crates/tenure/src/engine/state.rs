@@ -3,16 +3,26 @@
 use std::{cell::Cell, io, rc::Rc, sync::Arc, time::Duration};
 
 use tenure_core::Ttl;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 use super::{
-    Command, EXIT_FLUSH, Life, lease::LeaseId, leases::Leases, lookout::Lookout, nodes::Nodes,
-    reaper::Reaper, watch::Young,
+    Command, EXIT_FLUSH,
+    exit::Flush,
+    inbox::{Commands, WeakInbox},
+    lease::LeaseId,
+    leases::Leases,
+    life::{Life, Open},
+    limits::LONGEST_LIMIT,
+    lookout::Lookout,
+    nodes::Nodes,
+    reaper::Reaper,
+    watch::Young,
 };
 use crate::{
     address::Address,
     clock::{self, Timers},
     error::{ExtendError, ReleaseError},
+    quiet::Work,
     task,
 };
 
@@ -25,7 +35,7 @@ pub(super) struct State {
     pub(super) young: Young,
     pub(super) lookout: Lookout,
     pub(super) reaper: Reaper,
-    pub(super) inbox: mpsc::WeakUnboundedSender<Command>,
+    pub(super) inbox: WeakInbox,
     pub(super) life: Arc<Life>,
     /// Acquisitions under way.
     acquiring: Cell<usize>,
@@ -38,15 +48,16 @@ impl State {
     /// Must be called inside the engine's runtime.
     pub(super) fn new(
         nodes: &[Address],
-        inbox: mpsc::WeakUnboundedSender<Command>,
+        inbox: WeakInbox,
         life: &Arc<Life>,
+        work: Option<&Arc<Work>>,
     ) -> io::Result<Rc<Self>> {
-        let timers = Timers::new()?;
-        let nodes = Nodes::open(nodes, &timers).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let timers = Timers::new(&life.pulse)?;
+        let nodes = Nodes::open(nodes, &timers, work).ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok(Rc::new(Self {
             nodes,
             timers,
-            leases: Leases::default(),
+            leases: Leases::new(Arc::clone(&life.pulse)),
             young: Young::default(),
             lookout: Lookout::default(),
             reaper: Reaper::default(),
@@ -59,7 +70,7 @@ impl State {
     }
 
     /// Carries out commands until one of them says stop.
-    pub(super) async fn run(self: Rc<Self>, mut commands: mpsc::UnboundedReceiver<Command>) {
+    pub(super) async fn run(self: Rc<Self>, mut commands: Commands) {
         let timers = Rc::clone(&self.timers);
         task::spawn(async move {
             if let Err(error) = timers.run().await {
@@ -104,7 +115,8 @@ impl State {
                 // A caller that has stopped waiting is no error.
                 task::spawn(async move { _ = reply.send(state.proved(lease).await) });
             }
-            Command::Release { lease, reply } => self.release(lease, reply),
+            Command::Release { lease, reply, open } => self.release(lease, reply, &open),
+            Command::Flush(flush) => task::spawn(Rc::clone(self).until_written(flush)),
             Command::Detach { lease } => self.leases.settle(lease),
             Command::Ask { op, reply } => {
                 let answer = self.ask_all(&op, LONGEST_LIMIT);
@@ -134,6 +146,7 @@ impl State {
         self: &Rc<Self>,
         lease: LeaseId,
         reply: Option<oneshot::Sender<Result<(), ReleaseError>>>,
+        _open: &Open,
     ) {
         // A lease that is not in the table was settled by an earlier command.
         if let Some(entry) = self.leases.remove(lease) {
@@ -143,7 +156,7 @@ impl State {
 
     /// The exit flush: the callers are gone, so acquisitions undo themselves, and all that is left
     /// to do is to get the releases written.
-    async fn flush(self: &Rc<Self>, commands: &mut mpsc::UnboundedReceiver<Command>) {
+    async fn flush(self: &Rc<Self>, commands: &mut Commands) {
         let end = clock::now() + EXIT_FLUSH;
         loop {
             while let Ok(command) = commands.try_recv() {
@@ -151,15 +164,28 @@ impl State {
             }
             // Everything that is ready to run gets to run before the look around.
             tokio::task::yield_now().await;
-            let quiet = self.acquiring.get() == 0
-                && !self.reaper.is_struggling()
-                && self.nodes.may_be_left()
-                && commands.is_empty();
+            let quiet = self.acquiring.get() == 0 && self.is_written() && commands.is_empty();
             if quiet || clock::now() >= end {
                 return;
             }
             self.timers.sleep_until(clock::now() + FLUSH_LOOK).await;
         }
+    }
+
+    /// Waits until every release is written, at most as long as the exit flush; the engine goes on.
+    async fn until_written(self: Rc<Self>, _flush: Flush) {
+        let end = clock::now() + EXIT_FLUSH;
+        loop {
+            // First of all whatever is ready to run gets to run.
+            self.timers.sleep_until(clock::now() + FLUSH_LOOK).await;
+            if self.is_written() || clock::now() >= end {
+                return;
+            }
+        }
+    }
+
+    fn is_written(&self) -> bool {
+        !self.reaper.is_struggling() && self.nodes.may_be_left()
     }
 
     /// Has every acquisition under way undo itself; its caller learns that the engine stops.
@@ -197,26 +223,6 @@ impl Drop for Acquiring {
         self.0.acquiring.set(self.0.acquiring.get() - 1);
     }
 }
-
-/// How long one op on one node may take: a quarter of the TTL, from 50 ms to 2 s, so that a renewal
-/// that is not answered leaves time for others.
-pub(super) fn command_limit(ttl: Duration) -> Duration {
-    (ttl / 4).clamp(SHORTEST_LIMIT, LONGEST_LIMIT)
-}
-
-/// How long one of several nodes may take for a vote, unless set: a twentieth of the TTL, from
-/// 50 ms to 1 s, so that nodes that hang cost little of the validity.
-pub(super) fn vote_limit(ttl: Duration) -> Duration {
-    (ttl / 20).clamp(SHORTEST_LIMIT, LONGEST_VOTE)
-}
-
-const LONGEST_VOTE: Duration = Duration::from_secs(1);
-
-/// Below this a busy machine would time out on a healthy server.
-pub(super) const SHORTEST_LIMIT: Duration = Duration::from_millis(50);
-
-/// Longer than any server that is well takes for a script.
-pub(super) const LONGEST_LIMIT: Duration = Duration::from_secs(2);
 
 /// How often the exit flush looks whether it is done.
 const FLUSH_LOOK: Duration = Duration::from_micros(200);

@@ -4,10 +4,7 @@ use std::rc::Rc;
 
 use tenure_core::{FencingToken, NodeId, Op, Reply};
 
-use super::{
-    lease::LeaseId,
-    state::{State, command_limit},
-};
+use super::{lease::LeaseId, limits::op_limit, state::State};
 use crate::{clock, error::NodeError, task};
 
 impl State {
@@ -23,7 +20,7 @@ impl State {
         let (key, token) = (cell.key().clone(), cell.token().clone());
         let proposal = Some(cell.number());
         let op = Op::Acquire { key, token, ttl, proposal, place: None };
-        let answer = self.nodes.call(node, op, command_limit(ttl.get()));
+        let answer = self.nodes.call(node, op, op_limit(&self.nodes, node, ttl));
         let state = Rc::clone(self);
         task::spawn(async move {
             let answer = answer.await;
@@ -70,7 +67,7 @@ impl State {
         if its < cell.number() {
             let (key, token, number) = (cell.key().clone(), cell.token().clone(), cell.number());
             let op = Op::Confirm { key, token, ttl, number };
-            let answer = self.nodes.call(node, op, command_limit(ttl.get()));
+            let answer = self.nodes.call(node, op, op_limit(&self.nodes, node, ttl));
             // Nothing depends on it now: the release brings the number, too.
             task::spawn(async move { drop(answer.await) });
         }

@@ -1,6 +1,6 @@
 //! One attempt at several nodes, all of them at once.
 
-use std::{rc::Rc, time::Duration};
+use std::rc::Rc;
 
 use tenure_core::{
     Attempt, Confirmation, FencingToken, Held, Holder, NodeId, Op, Outcome, Reply, Timestamp,
@@ -11,8 +11,9 @@ use tokio::sync::mpsc;
 use super::{
     command::{AcquireRequest, How},
     lease::LeaseId,
+    limits::{Limit, SHORTEST_LIMIT},
     seats::Seat,
-    state::{SHORTEST_LIMIT, State},
+    state::State,
 };
 use crate::{
     clock,
@@ -28,7 +29,7 @@ use crate::{
 /// tried again: it is asked all the same, and a grant that comes late becomes part of the lease.
 pub(super) struct Ballot {
     attempt: Attempt,
-    limit: Duration,
+    limit: Limit,
     nodes: Vec<Asked>,
     says: mpsc::UnboundedSender<(NodeId, Says)>,
     said: mpsc::UnboundedReceiver<(NodeId, Says)>,
@@ -71,7 +72,7 @@ impl Ballot {
         request: &AcquireRequest,
         token: &Token,
         proposal: FencingToken,
-        limit: Duration,
+        limit: Limit,
     ) -> Self {
         let sent = clock::now();
         let AcquireRequest { settings, min_validity, .. } = request;
@@ -90,7 +91,7 @@ impl Ballot {
             let doubt = state.nodes.judge(id, request.longest_ttl).err();
             let dead = state.nodes.get(id).trouble();
             nodes.push(Asked { dead, doubt, ..Asked::default() });
-            hear(&says, id, Says::Vote, state.nodes.call(id, op, limit));
+            hear(&says, id, Says::Vote, state.nodes.call(id, op, limit.span));
         }
         let mut ballot = Self { attempt, limit, nodes, says, said };
         ballot.give_up_the_dead(|id| state.nodes.get(id).is_out_of_reach());
@@ -112,6 +113,11 @@ impl Ballot {
         self.attempt.seen()
     }
 
+    /// How many nodes have granted it.
+    fn granted(&self) -> usize {
+        (0..self.nodes.len()).filter(|index| self.attempt.holds(NodeId(*index))).count()
+    }
+
     /// Waits until no further answer can change the outcome.
     pub(super) async fn settle(
         &mut self,
@@ -124,7 +130,7 @@ impl Ballot {
             while let Some((id, number)) = self.attempt.poll_confirm() {
                 let (key, token, ttl) = (request.key.clone(), token.clone(), request.settings.ttl);
                 let op = Op::Confirm { key, token, ttl, number };
-                let call = state.nodes.call(id, op, self.limit);
+                let call = state.nodes.call(id, op, self.limit.span);
                 hear(&self.says, id, Says::Confirmed, call);
             }
             let outcome = self.attempt.outcome();
@@ -244,7 +250,7 @@ impl Ballot {
         if let Some(node) = self.nodes.get_mut(id.0)
             && !node.trouble.as_ref().is_some_and(NodeError::may_be_applied)
         {
-            node.trouble = Some(error);
+            node.trouble = Some(self.limit.explain(error));
         }
     }
 
@@ -290,11 +296,10 @@ impl Ballot {
     /// What each node said, as far as it has by now.
     fn untold(&self, state: &State) -> Failed {
         let needed = state.nodes.quorum().needed();
-        let is_over = clock::now() >= self.sent() + self.limit;
-        let (mut granted, mut failed, mut refused) = (0, Vec::new(), Vec::new());
+        let is_over = clock::now() >= self.sent() + self.limit.span;
+        let (granted, mut failed, mut refused) = (self.granted(), Vec::new(), Vec::new());
         let nodes = self.nodes.iter().zip(self.attempt.standings()).enumerate();
         for (id, (node, standing)) in nodes.map(|(index, node)| (NodeId(index), node)) {
-            granted += usize::from(self.attempt.holds(id));
             let trouble = node.trouble.as_ref().or(node.dead.as_ref()).cloned();
             match standing.heard() {
                 Some(Vote::Refused { held, .. }) => refused.push(held.clone()),
@@ -302,7 +307,11 @@ impl Ballot {
                 Some(Vote::Unknown) | None => {
                     let silent = || {
                         let late = error(state, id, NodeErrorKind::TimedOut).maybe_applied();
-                        if is_over { late } else { late.with_source("the others had decided") }
+                        if is_over {
+                            self.limit.explain(late)
+                        } else {
+                            late.with_source("the others had decided")
+                        }
                     };
                     failed.push(trouble.unwrap_or_else(silent));
                 }
@@ -351,7 +360,7 @@ impl Ballot {
     /// Goes on listening for a lease that was acquired, to the nodes that have not answered. What
     /// was granted in doubt belongs to it now: the others have told that nobody else has the lock.
     pub(super) fn follow(self, state: &Rc<State>, id: LeaseId) {
-        let until = self.sent() + self.limit;
+        let until = self.sent() + self.limit.span;
         let Self { mut said, says, nodes, attempt, .. } = self;
         drop(says);
         for (index, node) in nodes.into_iter().enumerate() {

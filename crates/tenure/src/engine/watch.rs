@@ -91,11 +91,11 @@ impl State {
         let Some(renewal) = self.leases.renewal(id, Ttl::LEAST) else { return };
         match self.ask_renewals(NodeId(0), &[(id, renewal)]).await.as_deref() {
             Ok([RenewalAnswer::Gone]) => {
-                self.leases.answer(id, clock::now(), Ttl::LEAST, &Verdict::Gone);
+                self.leases.answer(id, clock::now(), None, &Verdict::Gone);
             }
             Ok([RenewalAnswer::Other(holder)]) => {
                 let verdict = Verdict::Other(holder.clone());
-                self.leases.answer(id, clock::now(), Ttl::LEAST, &verdict);
+                self.leases.answer(id, clock::now(), None, &verdict);
             }
             Ok([RenewalAnswer::Renewed]) => self.watch(id),
             // Nobody can tell now; the next renewal will.

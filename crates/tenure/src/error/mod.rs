@@ -111,7 +111,9 @@ fn told(doing: &str, errors: &NodeErrors) -> String {
 impl fmt::Display for NoQuorum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { granted, needed, failed, .. } = self;
+        let is_far = failed.iter().any(|error| error.kind() == NodeErrorKind::TooFar);
         match granted < needed {
+            _ if is_far => f.write_str("the lock could not be kept")?,
             true if *needed == 1 => f.write_str("whether the lock is free cannot be told")?,
             true => write!(
                 f,

@@ -29,6 +29,8 @@ pub enum NodeErrorKind {
     TooManyClients,
     /// This process has no descriptor, thread or memory left to reach it.
     NoResources,
+    /// It answers too late for the lock's TTL: a renewal could not be answered before the end.
+    TooFar,
     /// It did not answer in time.
     TimedOut,
     /// The connection ended before the answer.
@@ -200,6 +202,7 @@ impl NodeError {
             | Kind::Down => true,
             Kind::Protocol => self.out_of_step,
             Kind::PasswordMissing
+            | Kind::TooFar
             | Kind::Denied
             | Kind::NoPermission
             | Kind::WrongNode
@@ -226,6 +229,7 @@ impl fmt::Display for NodeError {
                 "cannot be reached: this process has no descriptor, thread or memory left"
             }
             Kind::TimedOut => "did not answer in time",
+            Kind::TooFar => "is too far away for this TTL",
             Kind::Disconnected => "closed the connection before it answered",
             Kind::PasswordMissing => "wants a password, and its address has none",
             Kind::Denied => "does not accept this user or password",

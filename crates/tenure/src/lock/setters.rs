@@ -60,11 +60,16 @@ impl Lock {
         self
     }
 
-    /// How long each of several servers may take to grant or refuse the lock: a twentieth of the
-    /// TTL unless set, from 50 ms to 1 s. One server alone has more time.
+    /// How long each server may take to grant or refuse the lock.
     ///
-    /// All are asked at once, so a server that hangs costs this once, and only where the others do
-    /// not decide without it.
+    /// Unless set it follows the TTL and the way to the servers: one server alone has a quarter of
+    /// the TTL, from 50 ms to 2 s, each of several a twentieth, from 50 ms to 1 s; and a far server
+    /// has four round trips as they were measured, or 500 ms before that, while its answer is of
+    /// use. All are asked at once, so a server that hangs costs this once, and only where the
+    /// others do not decide.
+    ///
+    /// A lease that is renewed needs two round trips within its TTL: a lock whose servers are too
+    /// far away for that is refused ([`TooFar`](crate::NodeErrorKind::TooFar)).
     #[must_use]
     pub fn node_limit(mut self, longest: Duration) -> Self {
         self.settings.node_limit = Some(longest);

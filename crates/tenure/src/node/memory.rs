@@ -12,7 +12,7 @@ use tenure_core::{Channel, Op, Reply, Table, Wake};
 use tokio::sync::mpsc;
 
 use super::{Brought, Call, Hearer, Node, Waiter, waiter::Waiters};
-use crate::{clock, random, task};
+use crate::{clock, quiet::Work, random, task};
 
 /// A table in memory: the reference model itself, behind a mutex.
 #[derive(Debug)]
@@ -25,7 +25,33 @@ pub(super) struct MemoryNode {
 }
 
 /// Where a client hears.
-type Ear = mpsc::UnboundedSender<Wake>;
+#[derive(Clone, Debug)]
+struct Ear {
+    wakes: mpsc::UnboundedSender<Wake>,
+    work: Option<Arc<Work>>,
+}
+
+impl Ear {
+    /// One that has just gone is passed over after its claim, as on a server.
+    fn tell(&self, wake: Wake) {
+        if let Some(work) = &self.work {
+            work.expect();
+        }
+        if self.wakes.send(wake).is_err() {
+            self.arrived();
+        }
+    }
+
+    fn arrived(&self) {
+        if let Some(work) = &self.work {
+            work.arrived();
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.wakes.is_closed()
+    }
+}
 
 /// What the clients of one table share: the table, and who listens to which channel.
 #[derive(Debug, Default)]
@@ -42,8 +68,7 @@ impl Shared {
         let (reply, wakes) = table.apply(clock::node_time(), &present, op);
         for wake in wakes {
             for ear in at(wake.to()) {
-                // One that has just gone is passed over after its claim, as on a server.
-                _ = ear.send(wake.clone());
+                ear.tell(wake.clone());
             }
         }
         reply
@@ -64,16 +89,23 @@ impl Shared {
 
 impl MemoryNode {
     /// A private table, or the one that all clients of this process share under `name`.
-    pub(super) fn open(address: String, name: Option<&str>) -> Self {
+    pub(super) fn open(address: String, name: Option<&str>, work: Option<&Arc<Work>>) -> Self {
         let shared = name.map_or_else(Arc::default, table_named);
         let channel = Channel::new(random::jitter());
-        let (ear, wakes) = mpsc::unbounded_channel();
+        let (sender, mut wakes) = mpsc::unbounded_channel();
+        let ear = Ear { wakes: sender, work: work.cloned() };
         let mut inner = lock(&shared);
         inner.keep_ears(|_, ear| !ear.is_closed());
         inner.listen(&channel, &ear);
         drop(inner);
         let waiters = Rc::new(Waiters::default());
-        task::spawn(Rc::clone(&waiters).deliver_all(wakes));
+        let (told, hears) = (Rc::clone(&waiters), ear.clone());
+        task::spawn(async move {
+            while let Some(wake) = wakes.recv().await {
+                hears.arrived();
+                told.deliver(wake);
+            }
+        });
         Self { address: address.into(), shared, channel, ear, waiters }
     }
 }
@@ -119,7 +151,7 @@ impl Node for MemoryNode {
     fn hear_no_more(&self, hearer: &Rc<Hearer>) {
         if self.waiters.hearers.remove(hearer) {
             let is_ours = |channel: &Channel, ear: &Ear| {
-                channel == hearer.channel() && ear.same_channel(&self.ear)
+                channel == hearer.channel() && ear.wakes.same_channel(&self.ear.wakes)
             };
             lock(&self.shared).keep_ears(|channel, ear| !is_ours(channel, ear));
         }
@@ -168,7 +200,7 @@ mod tests {
         let hearer = Hearer::new(&key);
         let take = Op::Steal { key: key.clone(), token: token.clone(), ttl, any: false };
         let release = Op::Release { key, token, entries, bury: false, open_ms: 0, number };
-        let open = || MemoryNode::open("memory://hints".into(), Some("hints"));
+        let open = || MemoryNode::open("memory://hints".into(), Some("hints"), None);
         let (holder, waiter) = (open(), open());
         for (is_hearing, name) in [(true, "it listens"), (false, "it does so no more")] {
             if is_hearing {

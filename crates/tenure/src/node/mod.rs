@@ -32,6 +32,7 @@ use crate::{
     address::Address,
     clock::Timers,
     error::{NodeError, NodeErrorKind},
+    quiet::Work,
 };
 
 /// A node's answer to come.
@@ -116,11 +117,16 @@ pub(crate) trait Node: fmt::Debug {
 }
 
 /// Opens the node at an address, which may be the engine's only one. Nothing is sent before the
-/// first call.
-pub(crate) fn open(address: &Address, timers: &Rc<Timers>, is_sole: bool) -> Rc<dyn Node> {
+/// first call. A table in memory needs to know whether the engine's work is counted.
+pub(crate) fn open(
+    address: &Address,
+    timers: &Rc<Timers>,
+    is_sole: bool,
+    work: Option<&Arc<Work>>,
+) -> Rc<dyn Node> {
     match address {
         Address::Memory(name) => {
-            Rc::new(memory::MemoryNode::open(address.to_string(), name.as_deref()))
+            Rc::new(memory::MemoryNode::open(address.to_string(), name.as_deref(), work))
         }
         #[cfg(feature = "file")]
         Address::File(location) => {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tenure_core::{Channel, Entry, Op, Place, Ticket, Token, Ttl, Wake};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
 use super::hearer::Hearers;
 
@@ -156,13 +156,6 @@ impl Waiters {
         self.add(waiter);
         if let Op::Acquire { place, .. } = op {
             *place = Some(waiter.place(channel, brought));
-        }
-    }
-
-    /// Delivers messages for as long as any can come.
-    pub(super) async fn deliver_all(self: Rc<Self>, mut wakes: mpsc::UnboundedReceiver<Wake>) {
-        while let Some(wake) = wakes.recv().await {
-            self.deliver(wake);
         }
     }
 

@@ -43,6 +43,7 @@ impl Asked {
         match self.script {
             "release" => self.reply(&["released", &self.token, "nobody"]),
             "acquire" => self.reply(&["granted", "7"]),
+            "clock" => self.reply(&["1800000000000000"]),
             other => panic!("the test asks for no {other}"),
         }
         .into()
@@ -84,7 +85,8 @@ fn proven(channel: &[u8]) -> Answer {
 
 /// The script by which a client makes sure that it hears: it counts who was told and who was not.
 fn is_proof(command: &[Vec<u8>]) -> bool {
-    command.len() == 4 && command[0] == b"EVAL" && command[2] == b"0"
+    let is_script = Asked::read(command).is_some();
+    command.len() == 4 && command[0] == b"EVAL" && command[2] == b"0" && !is_script
 }
 
 pub(crate) fn is_kill(command: &[Vec<u8>]) -> bool {

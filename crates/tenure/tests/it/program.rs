@@ -83,6 +83,19 @@ impl Program {
         Self::start_by(world, name, settings)
     }
 
+    /// Starts it as the first process of a PID namespace of its own. Who is not root needs the right
+    /// to make user namespaces.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn start_as_init(name: &str, settings: &[(&str, &str)]) -> Self {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--kill-child"]);
+        if !rustix::process::geteuid().is_root() {
+            command.arg("--map-root-user");
+        }
+        command.arg(this_program());
+        Self::start_by(command, name, settings)
+    }
+
     fn start_by(mut command: Command, name: &str, settings: &[(&str, &str)]) -> Self {
         let mut child = command
             .args([&entrance_name(), "--exact", "--nocapture", "--test-threads=1"])

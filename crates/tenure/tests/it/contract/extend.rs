@@ -1,11 +1,11 @@
 //! Extending: up, never down, never anew.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenure::{ConfigError, ExtendError, LossReason, Renewal};
 
 use super::place::Place;
-use crate::{ms, secs};
+use crate::{LIMIT, ms, secs};
 
 pub(super) fn an_extension_raises_the_ttl(at: &Place) {
     let lock = at.client().lock(&at.key).longest_ttl(secs(60));
@@ -27,6 +27,22 @@ pub(super) fn an_extension_never_shortens(at: &Place) {
         assert!(guard.valid_for().unwrap() > secs(30));
         guard.release().unwrap();
     }
+}
+
+/// An extension by less than the TTL moves no renewal past the end.
+pub(super) fn a_lease_that_is_extended_by_little_is_renewed_in_time(at: &Place) {
+    let guard = at.client().lock(&at.key).ttl(secs(3)).acquire_within(LIMIT).unwrap();
+    let began = Instant::now();
+    while began.elapsed() < secs(4) {
+        match guard.extend(ms(50)) {
+            // On a busy machine.
+            Ok(()) | Err(ExtendError::Unconfirmed(_)) => {}
+            Err(error) => panic!("after {:?}: {error}", began.elapsed()),
+        }
+        std::thread::sleep(ms(200));
+    }
+    assert_eq!(guard.ensure_held(), Ok(()));
+    guard.release().unwrap();
 }
 
 pub(super) fn a_ttl_that_is_none_is_refused_before_anything_is_sent(at: &Place) {

@@ -51,6 +51,7 @@ macro_rules! contract {
                 extend:
                     an_extension_raises_the_ttl,
                     an_extension_never_shortens,
+                    a_lease_that_is_extended_by_little_is_renewed_in_time,
                     a_ttl_that_is_none_is_refused_before_anything_is_sent,
                     a_lease_that_is_gone_is_not_extended_and_not_made_again;
                 force:

@@ -7,7 +7,7 @@ use tenure::Client;
 use tenure_testkit::{scale, unique_key};
 use tokio::runtime::{Builder, Runtime};
 
-use super::{executors::block_on, shared};
+use super::{executors::block_on, ms, shared};
 
 /// A budget is 128 polls of tokio's own futures. The soak prints the time of each kind.
 fn cycles() -> usize {
@@ -24,7 +24,10 @@ fn ends(what: &str, test: impl FnOnce() + Send + 'static) {
     });
     let limit = Duration::from_secs(scale(60, 900) as u64);
     ended.recv_timeout(limit).unwrap_or_else(|error| panic!("{what}: {error}"));
-    println!("{what}: {} cycles in {:?}", cycles(), began.elapsed());
+    #[expect(clippy::print_stdout, reason = "the soak's figures")]
+    {
+        println!("{what}: {} cycles in {:?}", cycles(), began.elapsed());
+    }
 }
 
 fn multi() -> Runtime {
@@ -140,7 +143,7 @@ fn a_task_that_has_spent_its_budget_elsewhere_may_block() {
 fn a_busy_task_hears_of_a_loss() {
     ends("a busy task", || {
         single().block_on(async {
-            let lock = Client::connect("memory://").unwrap().lock("busy");
+            let lock = Client::connect("memory://").unwrap().lock("busy").ttl(ms(500));
             let guard = lock.acquire().await.unwrap();
             let mut lost = std::pin::pin!(guard.lost());
             let mut thief = None;

@@ -63,6 +63,36 @@ pub(super) fn drop_and_return() {
     drop(guards);
 }
 
+/// Nobody drops a `static`, so only the end of the program can write what was released just before.
+#[test]
+fn a_program_with_its_client_in_a_static_leaves_no_lock_that_it_dropped() {
+    for _ in 0..scale(8, 100) {
+        let keys: Vec<_> = (0..4).map(|_| unique_key("static")).collect();
+        let start = |key: &String| {
+            let settings = [("SERVER", shared().url()), ("KEY", key.clone())];
+            let settings: Vec<_> = settings.iter().map(|(n, v)| (*n, v.as_str())).collect();
+            Program::start("drop beside a static", &settings)
+        };
+        let mut programs: Vec<_> = keys.iter().map(start).collect();
+        for (program, key) in programs.iter_mut().zip(&keys) {
+            assert_eq!(program.hear(), "held");
+            assert!(!is_free(shared(), key));
+            program.tell("end");
+        }
+        programs.into_iter().for_each(Program::end_well);
+        keys.iter().for_each(|key| eventually_free(shared(), key));
+    }
+}
+
+pub(super) fn drop_beside_a_static() {
+    static CLIENT: std::sync::OnceLock<tenure::blocking::Client> = std::sync::OnceLock::new();
+    let client = CLIENT.get_or_init(|| connect(&program::setting("SERVER")));
+    let guard = client.lock(program::setting("KEY")).ttl(TTL).acquire().unwrap();
+    program::say("held");
+    program::heed();
+    drop(guard);
+}
+
 /// The last handle may be a guard.
 #[test]
 fn the_last_handles_drop_writes_what_is_queued() {

@@ -10,6 +10,7 @@ mod barrier;
 mod budget;
 mod cancellation;
 mod contention;
+mod distance;
 mod entry;
 mod executors;
 mod exit;
@@ -23,6 +24,7 @@ pub(crate) mod outage;
 pub(crate) mod ownership;
 mod panic;
 pub(crate) mod pause;
+mod paused_clock;
 mod reconnect;
 mod refusals;
 pub(crate) mod renewal;
@@ -41,9 +43,10 @@ use tenure_testkit::{Server, ServerKind, eventually};
 use crate::program;
 
 /// What the tests here start, by name.
-pub(crate) const PROGRAMS: [(&str, fn()); 6] = [
+pub(crate) const PROGRAMS: [(&str, fn()); 7] = [
     ("contend", contention::contend),
     ("drop and return", exit::drop_and_return),
+    ("drop beside a static", exit::drop_beside_a_static),
     ("fork", fork::parent),
     ("come and go", leaks::come_and_go),
     ("panic in the engine", panic::panic_in_the_engine),

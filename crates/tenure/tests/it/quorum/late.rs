@@ -1,0 +1,72 @@
+//! What a server says after the others have decided.
+
+use std::{thread, time::Duration};
+
+use tenure::{LossReason, blocking::Client};
+use tenure_testkit::{eventually, unique_key};
+
+use super::{Nodes, all_catch_up};
+use crate::{
+    LIMIT, ms, secs,
+    servers::{behind, exists, scripts},
+};
+
+/// The third votes so late, the first loses its key at once, and a renewal follows. What becomes of
+/// the lease.
+fn first_loses_it_after_a_vote(after: Duration, limit: Duration) -> Option<LossReason> {
+    let (nodes, key) = (Nodes::start(3), unique_key("late-vote"));
+    let proxies = nodes.proxies();
+    let client = Client::connect(&behind(&proxies)).unwrap();
+    let lock = client.lock(&key).ttl(secs(15)).node_limit(limit);
+    all_catch_up(&lock);
+    proxies[2].delay_replies(after);
+    let guard = lock.acquire().unwrap();
+    // Behind the vote, over the same connection.
+    all_catch_up(&lock);
+    nodes.until_had_by(&guard, 3);
+    assert_eq!(nodes.0[0].cmd(&["DEL", &key]).int(), 1);
+    nodes.until_had_by(&guard, 2);
+    // Two renewals, the first of which gives the first its key again.
+    thread::sleep(secs(11));
+    guard.ensure_held().err()
+}
+
+/// The others may have lost their keys in between, and another held the lock.
+#[test]
+fn a_vote_after_its_time_limit_counts_from_then_on_only() {
+    let lost = first_loses_it_after_a_vote(ms(600), ms(100));
+    assert_eq!(lost, Some(LossReason::Gone));
+}
+
+#[test]
+fn a_vote_within_its_time_limit_counts_from_the_grant_on() {
+    assert_eq!(first_loses_it_after_a_vote(ms(600), LIMIT), None);
+}
+
+/// The request for the key and the release behind it are on their way when the connection ends, and
+/// the request arrives after the release was repeated over the next one.
+#[test]
+fn a_lease_is_given_back_where_its_request_arrives_after_the_release() {
+    let (nodes, key) = (Nodes::start(3), unique_key("ghost"));
+    let third = &nodes.0[2];
+    assert!(third.cmd(&["ACL", "SETUSER", "default", "-client|kill"]).is_ok());
+    let proxies = nodes.proxies();
+    let client = Client::connect(&behind(&proxies)).unwrap();
+    let lock = client.lock(&key).ttl(secs(600));
+    all_catch_up(&lock);
+    proxies[2].delay_requests(LIMIT * 10);
+    let guard = lock.acquire().unwrap();
+    eventually(LIMIT, "its request is on its way", || proxies[2].requests_on_the_way() == 1);
+    guard.release().unwrap();
+    eventually(LIMIT, "and its release", || proxies[2].requests_on_the_way() == 2);
+    let before = scripts(third);
+    proxies[2].half_open();
+    proxies[2].delay_requests(Duration::ZERO);
+    eventually(LIMIT, "the release is repeated", || scripts(third) > before);
+    all_catch_up(&lock);
+    let before = scripts(third);
+    proxies[2].deliver_late();
+    eventually(LIMIT, "the request arrives", || scripts(third) > before);
+    eventually(LIMIT, "no key is left", || !exists(third, &key));
+    nodes.becomes_free(&key);
+}
