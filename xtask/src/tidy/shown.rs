@@ -6,7 +6,7 @@ use super::{Finding, Source};
 /// errors are cleaned where those errors go behind another.
 pub(super) fn elsewhere(source: &Source) -> Vec<Finding> {
     let is_run = CRATES.iter().any(|path| source.path.starts_with(path));
-    if !is_run || source.path.ends_with("/shown.rs") || source.path.ends_with("/tests.rs") {
+    if !is_run || EXCUSED.iter().any(|name| source.path.ends_with(name)) {
         return Vec::new();
     }
     let code = source.lines().take_while(|(_, text)| !text.starts_with("#[cfg(test)]"));
@@ -17,6 +17,9 @@ pub(super) fn elsewhere(source: &Source) -> Vec<Finding> {
 }
 
 const CRATES: [&str; 3] = ["crates/core/src/", "crates/tenure/src/", "crates/cli/src/"];
+
+/// The place itself, and tests in files of their own.
+const EXCUSED: [&str; 3] = ["/shown.rs", "/tests.rs", "/fuzz.rs"];
 
 const WAYS: [&str; 7] = [
     ".escape_ascii()",
