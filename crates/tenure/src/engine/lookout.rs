@@ -126,11 +126,12 @@ impl Lookout {
         }
     }
 
-    /// When to wake: for the first that is due, and often enough to notice that this process was
-    /// stopped.
+    /// When to wake: for the first that is due; and where several are parked, often enough to notice
+    /// that this process was stopped. A single one gets a message when it is passed over.
     fn next(&self, now: Timestamp) -> Timestamp {
+        let longest = if self.parked.borrow().len() > 1 { LONGEST_SLEEP } else { Duration::MAX };
         match self.due.borrow().first() {
-            Some((due, _)) => (*due).min(now + LONGEST_SLEEP),
+            Some((due, _)) => (*due).min(now + longest),
             None => Timestamp::MAX,
         }
     }
@@ -290,7 +291,7 @@ const GO_ALONG: u32 = 16;
 /// No look goes along earlier than this: a call a second is little enough.
 const LONGEST_AHEAD: Duration = Duration::from_secs(1);
 
-/// While somebody is parked.
+/// While several are parked.
 const LONGEST_SLEEP: Duration = Duration::from_millis(500);
 
 /// Who sleeps so much longer than it wanted was stopped: a stop as long as the least claim shows.
