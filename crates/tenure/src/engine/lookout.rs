@@ -126,8 +126,8 @@ impl Lookout {
         }
     }
 
-    /// When to wake: for the first that is due; and where several are parked, often enough to notice
-    /// that this process was stopped. A single one gets a message when it is passed over.
+    /// When to wake: for the first that is due; and where several are parked, often enough to
+    /// notice that this process was stopped. A single one gets a message when it is passed over.
     fn next(&self, now: Timestamp) -> Timestamp {
         let longest = if self.parked.borrow().len() > 1 { LONGEST_SLEEP } else { Duration::MAX };
         match self.due.borrow().first() {

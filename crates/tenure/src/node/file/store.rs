@@ -76,7 +76,10 @@ impl Store {
             };
             let now = clock::now();
             if fault.is_busy() && now >= look.min(deadline) {
-                self.obstacle.set(StoppedHolder::find(opened.identity()));
+                // One that was found stays: the kernel's list may miss locks while it changes.
+                if let Some(stopped) = StoppedHolder::find(opened.identity()) {
+                    self.obstacle.set(Some(stopped));
+                }
                 look = now + STOPPED_LOOK;
             }
             let stopped = self.obstacle.get().filter(|_| fault.is_busy());
