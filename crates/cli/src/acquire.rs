@@ -1,15 +1,8 @@
 //! Waiting for the lock, until it is held or a signal comes.
 
-use std::{
-    ffi::OsStr,
-    pin::pin,
-    time::{Duration, SystemTime},
-};
+use std::{ffi::OsStr, pin::pin, time::Duration};
 
-use tenure::{
-    AcquireError, FencingToken, Holder, Inspection, Lock, LockGuard, NodeError, NodeErrorKind,
-    Ticket, TtlLeft,
-};
+use tenure::{AcquireError, Inspection, Lock, LockGuard, NodeError, NodeErrorKind, TtlLeft};
 
 use crate::{
     child::reap_orphans,
@@ -76,8 +69,12 @@ pub(crate) fn acquire(
 /// Says what is waited for, where somebody wants to know or would not guess.
 async fn tell_waiting(lock: &Lock, manner: Manner<'_>) {
     let Manner { key, nested, verbose, .. } = manner;
-    if verbose || nested {
-        let holder = held(lock).await.as_ref().and_then(described);
+    let now = held(lock).await;
+    let ttl_left = now.as_ref().and_then(|now| now.held.as_ref()).map(|held| held.ttl_left);
+    // A wait for it may have no end either.
+    let endless = ttl_left == Some(TtlLeft::Never);
+    if verbose || nested || endless {
+        let holder = now.as_ref().and_then(described);
         let holder =
             holder.map_or_else(String::new, |holder| format!(", which is held by {holder}"));
         let own =
@@ -110,6 +107,11 @@ fn not_acquired(
                 now.and_then(|now| now.held).map_or_else(|| last.clone(), |held| held.holder);
             Failure { holder: Some(holder), ..Failure::new(busy, what) }
         }
+        AcquireError::NotALock { found, .. } => {
+            let what = format!("the key {key} cannot be a lock: it holds {found}");
+            let failure = Failure::new(exit::NOT_A_LOCK, what).hint("name another key");
+            Failure { holder: Some(found.clone()), ..failure }
+        }
         error => failure::untold(&format!("cannot tell whether the lock {key} is free"), error),
     }
 }
@@ -135,7 +137,7 @@ async fn trouble(lock: &Lock, manner: Manner<'_>) -> Option<String> {
 pub(crate) fn described(inspection: &Inspection) -> Option<String> {
     let held = inspection.held.as_ref()?;
     let mut text = held.holder.to_string();
-    if let Some(since) = held_for(&held.holder, inspection.last_number) {
+    if let Some(since) = inspection.held_for() {
         text.push_str(&format!(" for {}", seconds(since)));
     }
     match held.ttl_left {
@@ -145,23 +147,6 @@ pub(crate) fn described(inspection: &Inspection) -> Option<String> {
         TtlLeft::Never => text.push_str(" (without a TTL: it never ends by itself)"),
     }
     Some(text)
-}
-
-/// How long the holder has had the lock: numbers are drawn from the server's clock in
-/// microseconds. Nothing when the clocks are too far apart, or the holder is not ours.
-pub(crate) fn held_for(holder: &Holder, number: Option<FencingToken>) -> Option<Duration> {
-    since_us(number.filter(|_| !holder.is_foreign())?.get())
-}
-
-/// How long the waiter has stood in the queue: tickets are drawn from the server's clock, too.
-pub(crate) fn waiting_for(ticket: Ticket) -> Option<Duration> {
-    since_us(ticket.get())
-}
-
-fn since_us(us: u64) -> Option<Duration> {
-    let then = Duration::from_micros(us);
-    let now = SystemTime::UNIX_EPOCH.elapsed().ok()?;
-    now.checked_sub(then).filter(|span| *span < LONGEST_HOLD)
 }
 
 /// A span for people: two digits behind the point are enough.
@@ -175,9 +160,6 @@ pub(crate) fn seconds(span: Duration) -> String {
 
 /// A wait shorter than this is not worth a word.
 const NOTICE: Duration = Duration::from_millis(200);
-
-/// A number that is older was not drawn from a clock.
-const LONGEST_HOLD: Duration = Duration::from_secs(365 * 86_400);
 
 #[cfg(test)]
 mod tests {

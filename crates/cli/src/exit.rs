@@ -8,6 +8,9 @@ pub(crate) const NO: u8 = 1;
 /// What was asked for cannot be done as it stands: no server, a bad duration, a bad key.
 pub(crate) const USAGE: u8 = 64;
 
+/// What stands at the key can be no lock, however long one waits.
+pub(crate) const NOT_A_LOCK: u8 = 65;
+
 /// Whether the lock is free cannot be told: the server is unreachable, or refused.
 pub(crate) const CANNOT_TELL: u8 = 69;
 
@@ -45,9 +48,10 @@ pub(crate) fn of_system(error: &io::Error, otherwise: u8) -> u8 {
 }
 
 /// The table that the help, the manual and the README share.
-const TABLE: [(u8, &str); 9] = [
+const TABLE: [(u8, &str); 10] = [
     (NO, "status: the lock is free; extend, release: nobody holds it any more"),
     (USAGE, "bad usage: nothing was acquired and nothing changed"),
+    (NOT_A_LOCK, "run, acquire: what stands at KEY can be no lock, such as a hash"),
     (CANNOT_TELL, "no server could tell: unreachable, or it refuses"),
     (LOST, "run: the lease was lost, or --max-hold was over, whatever CMD said"),
     (NO_RESOURCES, "the system has no descriptor, thread or memory left for it"),

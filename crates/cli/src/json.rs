@@ -55,6 +55,18 @@ impl Object {
         self.member(name, Some(format!("[{}]", values.join(","))))
     }
 
+    /// Objects, in order, or null.
+    pub(crate) fn objects_or_null(
+        self,
+        name: &str,
+        values: Option<impl IntoIterator<Item = Self>>,
+    ) -> Self {
+        match values {
+            Some(values) => self.objects(name, values),
+            None => self.member(name, None),
+        }
+    }
+
     /// The whole object as a line.
     pub(crate) fn line(self) -> String {
         self.end() + "\n"

@@ -53,6 +53,9 @@ pub enum FenceFault {
     /// The largest number: there is no next one.
     #[error("the fence key holds 2^53 - 1, the last number")]
     Exhausted,
+    /// The number that was to be written is far ahead of the node's clock: nothing was written.
+    #[error("a number more than an hour ahead of its clock was not taken over")]
+    Ahead,
     /// The queue's key, not the fence key, holds a value of another type than a sorted set.
     #[error("the queue key holds a value of another type")]
     Queue,
@@ -91,15 +94,44 @@ pub fn least_number(proposal: Option<FencingToken>, wall_us: u64) -> u64 {
     proposal.map_or(wall_us, |proposal| proposal.get().clamp(least, most))
 }
 
+/// Whether a number is too far ahead to be written at a node: by more than [`MOST_APART`] of both
+/// its clock and its last number.
+///
+/// One counter of several that is damaged, or was drawn from a clock that was far ahead, must not
+/// become everybody's: no number would be left, or all would be ahead for as long as the counter
+/// lives. Where a node's own numbers are ahead already, since its clock stepped back, they go on.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "an hour in microseconds fits")]
+pub fn is_far_ahead(number: FencingToken, last: Option<FencingToken>, wall_us: u64) -> bool {
+    let from = last.map_or(wall_us, |last| last.get().max(wall_us));
+    number.get() > from.saturating_add(MOST_APART.as_micros() as u64)
+}
+
+/// The number that so many nodes can come to agree on, when they gave these: the largest that is
+/// not far ahead of the smallest that so many can have. `None` when there are fewer.
+///
+/// It is never below a number that so many nodes had already.
+#[must_use]
+pub fn agreeable(
+    numbers: impl Iterator<Item = FencingToken>,
+    needed: usize,
+) -> Option<FencingToken> {
+    let mut numbers: Vec<_> = numbers.collect();
+    numbers.sort_unstable();
+    let least = *numbers.get(needed.checked_sub(1)?)?;
+    numbers.into_iter().rfind(|number| !is_far_ahead(*number, None, least.get()))
+}
+
 /// How far from a node's clock a proposal counts. Far less than what a node keeps a number for.
 pub const MOST_APART: Duration = Duration::from_secs(60 * 60);
 
 /// What an attempt at several nodes proposes: their clock as its client knows it, in microseconds,
-/// and more than any number that the client has seen of this lock.
+/// and more than any number that the client has seen of this lock, unless that is far ahead.
 ///
 /// Nodes that had different last numbers so give the same next one, and one round trip is enough.
 #[must_use]
 pub fn proposal(seen: Option<FencingToken>, wall_us: u64) -> FencingToken {
+    let seen = seen.filter(|seen| !is_far_ahead(*seen, None, wall_us));
     let next = seen.map_or(0, |seen| seen.get() + 1);
     FencingToken(wall_us.max(next).min(FencingToken::MAX.get()))
 }
@@ -140,7 +172,29 @@ mod tests {
         assert_eq!(proposal(None, 1_000).get(), 1_000);
         assert_eq!(proposal(Some(FencingToken(999)), 1_000).get(), 1_000);
         assert_eq!(proposal(Some(FencingToken(1_000)), 1_000).get(), 1_001);
-        assert_eq!(proposal(Some(FencingToken::MAX), 1_000), FencingToken::MAX);
+        assert_eq!(proposal(Some(FencingToken(1_000 + hour)), 1_000).get(), 1_001 + hour);
+        assert_eq!(proposal(Some(FencingToken(1_001 + hour)), 1_000).get(), 1_000);
+        assert_eq!(proposal(Some(FencingToken::MAX), 1_000).get(), 1_000);
+        assert_eq!(proposal(None, FencingToken::MAX.get()), FencingToken::MAX);
+    }
+
+    #[test]
+    fn a_number_that_is_far_ahead_is_nobodys_but_its_own_nodes() {
+        let hour = 3_600_000_000;
+        let number = |number| FencingToken(number);
+        assert!(!is_far_ahead(number(1_000 + hour), None, 1_000));
+        assert!(is_far_ahead(number(1_001 + hour), None, 1_000));
+        assert!(!is_far_ahead(number(1_001 + hour), Some(number(1_001)), 1_000));
+        assert!(is_far_ahead(number(1_001 + hour), Some(number(999)), 1_000));
+        assert!(!is_far_ahead(FencingToken::MAX, None, u64::MAX));
+        let of = |numbers: &[u64], needed| {
+            agreeable(numbers.iter().copied().map(FencingToken), needed).map(FencingToken::get)
+        };
+        assert_eq!(of(&[5, 7, 6], 2), Some(7));
+        assert_eq!(of(&[5, 5 + hour, 5 + 2 * hour], 1), Some(5 + hour));
+        assert_eq!(of(&[5, FencingToken::MAX.get(), 7], 2), Some(7), "one of three");
+        assert_eq!(of(&[5, FencingToken::MAX.get()], 2), Some(FencingToken::MAX.get()));
+        assert_eq!((of(&[5], 2), of(&[], 0)), (None, None));
     }
 
     #[test]

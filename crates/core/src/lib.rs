@@ -20,6 +20,7 @@ mod fence;
 #[cfg(test)]
 mod fuzz;
 mod holder;
+mod inspection;
 mod key;
 mod lease;
 mod loss;
@@ -39,16 +40,16 @@ mod wait;
 pub use attempt::{Attempt, Outcome, Standing, Vote};
 pub use backoff::Backoff;
 pub use fence::{
-    FENCE_FLOOR_TTL, FenceFault, FencingToken, MOST_APART, fence_ttl, least_number, next_number,
-    proposal,
+    FENCE_FLOOR_TTL, FenceFault, FencingToken, MOST_APART, agreeable, fence_ttl, is_far_ahead,
+    least_number, next_number, proposal,
 };
 pub use holder::{Holder, HolderLabel, LabelError};
+pub use inspection::{Inspection, Source, Waiter};
 pub use key::{KeyError, LockKey, RESERVED_SUFFIXES};
 pub use lease::{Lease, LeaseSettings};
 pub use loss::{LossReason, Pause};
 pub use op::{
-    Confirmation, Held, Inspection, Look, LookAnswer, Next, Op, Release, Renewal, RenewalAnswer,
-    Reply, TtlLeft, Waiter,
+    Confirmation, Held, Look, LookAnswer, Next, Op, Release, Renewal, RenewalAnswer, Reply, TtlLeft,
 };
 pub use queue::{Channel, Entry, Place, Ticket, Wake};
 pub use quorum::{NodeId, Quorum};

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{Entry, FenceFault, FencingToken, Holder, LockKey, Place, Ticket, Token, Ttl};
+use crate::{
+    Entry, FenceFault, FencingToken, Holder, Inspection, LockKey, Place, Ticket, Token, Ttl,
+};
 
 /// One atomic step on one node: one script on a server, one transaction in a store.
 ///
@@ -93,6 +95,9 @@ pub enum Op {
     Inspect {
         /// The lock.
         key: LockKey,
+        /// Answer as well where the node cannot prove that it is a primary: on a replica, or for a
+        /// user who may not write. [`Inspection::source`] says which.
+        unproved: bool,
     },
     /// See whether each of these waiters has anything to do but to wait on, and keep its queue
     /// alive. Grants nothing, and lets nobody in.
@@ -258,7 +263,7 @@ pub enum Confirmation {
     Gone,
     /// Another holds the lock.
     Other(Held),
-    /// The token holds the lock, and the fence key holds something else than a number.
+    /// The token holds the lock, and the number was not raised.
     Faulty(FenceFault),
 }
 
@@ -286,33 +291,4 @@ pub enum Next {
     Open,
     /// Many dead waiters were dropped, and there are more: ask again at once.
     More,
-}
-
-/// One who waits, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "all that the queue tells")]
-pub struct Waiter {
-    /// Who.
-    pub holder: Holder,
-    /// Its place: the server's clock, in microseconds, when it joined.
-    pub ticket: Ticket,
-}
-
-/// What stands at a lock's keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "complete for one key")]
-pub struct Inspection {
-    /// Who holds the lock, if anybody does.
-    pub held: Option<Held>,
-    /// The number of the last grant, while the fence key lives and is sound.
-    pub last_number: Option<FencingToken>,
-    /// The first [`Inspection::MOST_WAITERS`] who wait, in order.
-    pub waiters: Vec<Waiter>,
-    /// How many wait.
-    pub waiting: u64,
-}
-
-impl Inspection {
-    /// The most waiters that an inspection lists: it must not hold up the server.
-    pub const MOST_WAITERS: usize = 100;
 }

@@ -39,7 +39,7 @@ impl Table {
             | Op::Steal { key, .. }
             | Op::Release { key, .. }
             | Op::ForceRelease { key, .. }
-            | Op::Inspect { key } => self.row(key, |row| row.apply(at, present, op)),
+            | Op::Inspect { key, .. } => self.row(key, |row| row.apply(at, present, op)),
         }
     }
 

@@ -55,6 +55,8 @@ pub enum Kind {
     SameNumber,
     /// An attempt that began after another had returned is under a larger number.
     Order,
+    /// A node whose numbers are far ahead of its clock leaves the others' alone.
+    Spoiled,
     /// An attempt that returned after another is under a larger number.
     ReturnOrder,
 }

@@ -51,6 +51,11 @@ pub(crate) fn contended(key: &LockKey, class: &Class, holder: &Holder) {
     count!("tenure_contended_total", class);
 }
 
+/// Nobody is told when to look again: a key without a TTL.
+pub(crate) fn held_without_end(key: &LockKey, class: &Class, holder: &Holder) {
+    tracing::warn!(%key, %class, %holder, "held by another without an end");
+}
+
 pub(crate) fn untold(key: &LockKey, class: &Class, error: &NodeError) {
     let what = "a server could not tell whether the lock is free";
     if error.is_doubt() {
@@ -108,6 +113,8 @@ pub(crate) enum NodeNews {
     NotPrimary,
     /// Its wall clock did what clocks do not do by themselves.
     ClockJumped,
+    /// Its last number is far ahead of its clock.
+    NumberAhead,
 }
 
 /// Each kind has an event of its own name, and is one label of a counter.
@@ -134,6 +141,9 @@ pub(crate) fn node_news(node: &str, news: NodeNews, words: &str) {
         }
         NodeNews::NotPrimary => warn!("not_primary", "the server is a replica"),
         NodeNews::ClockJumped => warn!("clock_jumped", "the server's wall clock jumped"),
+        NodeNews::NumberAhead => {
+            warn!("number_ahead", "the server's fencing numbers are far ahead of its clock");
+        }
     }
 }
 

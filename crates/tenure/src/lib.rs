@@ -50,6 +50,6 @@ pub use guard::{Lease, LockGuard};
 pub use lock::{Lock, Renewal};
 pub use report::NodeReport;
 pub use tenure_core::{
-    FencingToken, Held, Holder, HolderLabel, Inspection, KeyError, LabelError, LockKey, LossReason,
-    Shown, Ticket, Token, TokenError, TtlError, TtlLeft, Wait, Waiter,
+    FenceFault, FencingToken, Held, Holder, HolderLabel, Inspection, KeyError, LabelError, LockKey,
+    LossReason, Shown, Source, Ticket, Token, TokenError, TtlError, TtlLeft, Wait, Waiter,
 };

@@ -30,7 +30,7 @@ pub(super) fn measure(
     let started = (0..waiters).map(|_| Waiter::start(&tenure, &url));
     let started = started.collect::<Result<Vec<_>, _>>()?;
     let wanted = u64::try_from(waiters)?;
-    while lock.inspect()?.waiting < wanted {
+    while lock.inspect()?.waiting < Some(wanted) {
         if began.elapsed() > PATIENCE {
             return Err("the waiters do not come to the queue".into());
         }

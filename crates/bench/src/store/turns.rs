@@ -48,7 +48,7 @@ pub(crate) fn turns(options: &mut Options) -> Result<(), Trouble> {
             let guard = lock.acquire()?;
             moments.push(monotonic());
             // The other side may have done all of its rounds.
-            while round < rounds && lock.inspect()?.waiting == 0 {
+            while round < rounds && lock.inspect()?.waiting == Some(0) {
                 std::thread::yield_now();
             }
             moments.push(monotonic());

@@ -61,6 +61,7 @@ pub(crate) struct Release {
 pub(crate) struct Status {
     pub(crate) target: Target,
     pub(crate) longest_ttl: Option<Duration>,
+    pub(crate) unproved: bool,
     pub(crate) json: bool,
 }
 
@@ -103,6 +104,7 @@ impl Status {
         Ok(Self {
             target: Target::read(matches)?,
             longest_ttl: matches.get_one("longest-ttl").copied(),
+            unproved: matches.get_flag("unproved"),
             json: matches.get_flag("json"),
         })
     }
@@ -165,11 +167,16 @@ pub(super) fn status() -> Command {
          others why not; also when too few answer to tell who holds it.\n",
     )
     .arg(options::longest_ttl())
+    .arg(Arg::new("unproved").long("unproved").action(ArgAction::SetTrue).help(
+        "Also reads at a replica, or as a user who may not write, and says so: the answer may be \
+         out of date.",
+    ))
     .arg(json(
         "Prints one line of JSON instead: key (and key_hex when that is not text), held, \
          holder, foreign (the holder is another library's), ttl_ms (null for a key without TTL), \
-         held_ms, last_fence, \
-         waiting (how many), waiters (the first 100 in order, each with holder and waiting_ms); \
+         held_ms, last_fence, fault (why it cannot be acquired), source (primary, replica or \
+         unproved), waiting (how many), waiters (the first 100 in order, each with holder and \
+         waiting_ms), both null with several servers, which have no queue; \
          with several servers also nodes (each with node, votes and reason), and held is null when \
          it cannot be told.",
     ))

@@ -3,13 +3,13 @@
 use std::{panic::resume_unwind, thread};
 
 use tenure::{
-    InspectError, Inspection, NodeReport,
+    InspectError, Inspection, NodeReport, Source,
     blocking::{Lock, Renewal},
 };
 
 use super::blocking_lock;
 use crate::{
-    acquire::{described, held_for, seconds, waiting_for},
+    acquire::{described, seconds},
     args::Status,
     exit,
     failure::{Failure, chain, of_config, one_line, untold},
@@ -32,7 +32,7 @@ pub(crate) fn status(wanted: &Status) -> Result<u8, Failure> {
     if let Some(longest) = wanted.longest_ttl {
         lock = lock.renewal(Renewal::Manual).ttl(longest).longest_ttl(longest);
     }
-    let (inspection, nodes) = asked(&lock);
+    let (inspection, nodes) = asked(&lock, wanted.unproved);
     let nodes = nodes.map_err(failed)?;
     // One alone always votes.
     let nodes = if nodes.len() > 1 { nodes } else { Vec::new() };
@@ -46,15 +46,23 @@ pub(crate) fn status(wanted: &Status) -> Result<u8, Failure> {
         told.map(words).unwrap_or_default() + &nodes.iter().map(line).collect::<String>()
     };
     let shown = show(&text);
-    let code = if inspection?.held.is_some() { 0 } else { exit::NO };
+    let code = match inspection? {
+        Inspection { held: Some(_), .. } => 0,
+        Inspection { fault: Some(_), .. } => exit::CANNOT_TELL,
+        _ => exit::NO,
+    };
     shown.map(|()| code)
 }
 
 /// Asks both at once: a server that is silent keeps each of them waiting.
-fn asked(lock: &Lock) -> (Result<Inspection, InspectError>, Result<Vec<NodeReport>, InspectError>) {
+fn asked(
+    lock: &Lock,
+    unproved: bool,
+) -> (Result<Inspection, InspectError>, Result<Vec<NodeReport>, InspectError>) {
     thread::scope(|scope| {
         let nodes = scope.spawn(|| lock.nodes());
-        (lock.inspect(), nodes.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        let inspection = if unproved { lock.inspect_unproved() } else { lock.inspect() };
+        (inspection, nodes.join().unwrap_or_else(|panic| resume_unwind(panic)))
     })
 }
 
@@ -69,15 +77,23 @@ fn line(report: &NodeReport) -> String {
 
 /// Who has it, and who waits for it, in the order in which they get it.
 fn words(inspection: &Inspection) -> String {
-    let holder = described(inspection);
-    let mut text = holder.map_or_else(|| "free".to_owned(), |holder| format!("held by {holder}"));
+    let free = || match inspection.fault {
+        Some(fault) => format!("held by nobody, and cannot be acquired: {fault}"),
+        None => "free".to_owned(),
+    };
+    let mut text = described(inspection).map_or_else(free, |holder| format!("held by {holder}"));
+    text += match inspection.source {
+        Source::Primary => "",
+        Source::Replica => ", as of a replica, which may be behind",
+        _ => ", unproved: this user may not write, so the server may be a replica",
+    };
     text.push('\n');
     for waiter in &inspection.waiters {
-        let since = waiting_for(waiter.ticket).map(|since| format!(" for {}", seconds(since)));
+        let since = inspection.waiting_for(waiter).map(|since| format!(" for {}", seconds(since)));
         text += &format!("{} waits{}\n", waiter.holder, since.unwrap_or_default());
     }
     let listed = u64::try_from(inspection.waiters.len()).unwrap_or(u64::MAX);
-    let more = inspection.waiting.saturating_sub(listed);
+    let more = inspection.waiting.unwrap_or_default().saturating_sub(listed);
     if more > 0 {
         text += &format!("{more} more wait\n");
     }
@@ -104,11 +120,23 @@ fn json(key: &[u8], inspection: Option<&Inspection>, nodes: &[NodeReport]) -> St
 }
 
 fn of_lock(object: Object, inspection: &Inspection) -> Object {
-    let Inspection { held, last_number, waiters, waiting } = inspection;
+    let Inspection { held, last_number, fault, waiters, waiting, source, .. } = inspection;
     let holder = held.as_ref().map(|held| &held.holder);
     let left = held.as_ref().and_then(|held| held.ttl_left.get());
-    let since = held.as_ref().and_then(|held| held_for(&held.holder, *last_number));
+    let since = inspection.held_for();
     let ms = |span: std::time::Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    let waiters = waiting.map(|_| {
+        waiters.iter().map(|waiter| {
+            Object::new()
+                .holder("holder", Some(&waiter.holder))
+                .number("waiting_ms", inspection.waiting_for(waiter).map(ms))
+        })
+    });
+    let source = match source {
+        Source::Primary => "primary",
+        Source::Replica => "replica",
+        _ => "unproved",
+    };
     object
         .flag("held", held.is_some())
         .holder("holder", holder)
@@ -116,13 +144,8 @@ fn of_lock(object: Object, inspection: &Inspection) -> Object {
         .number("ttl_ms", left.map(ms))
         .number("held_ms", since.map(ms))
         .number("last_fence", last_number.map(tenure::FencingToken::get))
-        .number("waiting", Some(*waiting))
-        .objects(
-            "waiters",
-            waiters.iter().map(|waiter| {
-                Object::new()
-                    .holder("holder", Some(&waiter.holder))
-                    .number("waiting_ms", waiting_for(waiter.ticket).map(ms))
-            }),
-        )
+        .text("fault", fault.map(|fault| fault.to_string()).as_deref())
+        .text("source", Some(source))
+        .number("waiting", *waiting)
+        .objects_or_null("waiters", waiters)
 }

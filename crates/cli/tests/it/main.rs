@@ -10,6 +10,7 @@ mod as_found;
 mod below;
 mod codes;
 mod command;
+mod data;
 mod durations;
 mod first;
 mod leavers;

@@ -98,7 +98,8 @@ fn status_says_who_in_words_and_in_json() {
     let json = to("status").args(["--json", &key]).run().code(1);
     let free = format!(
         "{{\"key\":\"{key}\",\"held\":false,\"holder\":null,\"foreign\":false,\"ttl_ms\":null,\
-         \"held_ms\":null,\"last_fence\":null,\"waiting\":0,\"waiters\":[]}}\n"
+         \"held_ms\":null,\"last_fence\":null,\"fault\":null,\"source\":\"primary\",\
+         \"waiting\":0,\"waiters\":[]}}\n"
     );
     assert_eq!(json.stdout, free);
     to("acquire").args(["--ttl", "60", "--label", "web \"1\"", &key]).run().code(0);

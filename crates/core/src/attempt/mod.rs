@@ -14,7 +14,7 @@ pub use self::{
     standing::Standing,
     vote::{Outcome, Vote},
 };
-use crate::{Confirmation, FencingToken, NodeId, Quorum, Timestamp, Ttl};
+use crate::{Confirmation, FencingToken, NodeId, Quorum, Timestamp, Ttl, agreeable};
 
 /// One round of votes, and the agreement on a number. It has a token that no later attempt uses.
 ///
@@ -23,9 +23,10 @@ use crate::{Confirmation, FencingToken, NodeId, Quorum, Timestamp, Ttl};
 /// Each node numbers its grant by its own counter, and counters differ: after an attempt that
 /// reached some of them only, say. The attempt is under a number when a majority of the nodes *had
 /// that very last number at a moment when the lock was ours there*. Grants that happen to be equal
-/// say so at once. Else the nodes are asked to raise their last number to the largest one, if they
-/// still have our key; so the unequal ones agree, and a second round trip is all it costs. Twice at
-/// most: then the attempt fails.
+/// say so at once. Else the nodes are asked to raise their last number to the largest one that is
+/// not [far ahead](agreeable) of what a majority can have, if they still have our key; so the
+/// unequal ones agree, and a second round trip is all it costs. Twice at most: then the attempt
+/// fails.
 ///
 /// Why that is enough, with no regard to time: two attempts with a majority each share a node.
 /// There one had the lock before the other, and last numbers never fall and grow by each grant. So
@@ -274,7 +275,8 @@ impl Attempt {
             self.outcome = Some(self.failed(granted));
             return;
         }
-        let Some(number) = self.nodes.iter().filter_map(Standing::number).max() else { return };
+        let numbers = self.nodes.iter().filter_map(Standing::number);
+        let Some(number) = agreeable(numbers, needed) else { return };
         self.rounds += 1;
         self.confirming = Some(number);
         for node in &mut self.nodes {

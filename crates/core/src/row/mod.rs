@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, time::Duration};
 use self::queue::{Served, Wakes};
 use crate::{
     Channel, FenceFault, FencingToken, Held, Holder, Inspection, Look, LookAnswer, Next, Op, Place,
-    Release, Renewal, RenewalAnswer, Reply, Token, Ttl, TtlLeft, Wake, queue::MOST_SERVED,
+    Release, Renewal, RenewalAnswer, Reply, Source, Token, Ttl, TtlLeft, Wake, queue::MOST_SERVED,
 };
 
 /// A node's two clocks, as they stand during one op.
@@ -321,13 +321,17 @@ impl Row {
 
     fn inspect(&self, at: NodeTime) -> Inspection {
         let mut waiters = self.waiters();
-        let waiting = u64::try_from(waiters.len()).unwrap_or(u64::MAX);
+        let waiting = Some(u64::try_from(waiters.len()).unwrap_or(u64::MAX));
         waiters.truncate(Inspection::MOST_WAITERS);
+        let queue = self.queue_is_foreign().then_some(FenceFault::Queue);
         Inspection {
             held: self.lock.as_ref().map(|stored| held(stored, at)),
             last_number: self.last_number().ok().flatten(),
+            fault: queue.or_else(|| self.next_number(at, None).err()),
             waiters,
             waiting,
+            wall_us: at.wall_us,
+            source: Source::Primary,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{NodeTime, Row, Stored, Value, held, holds, left, raise};
 use crate::{
     Confirmation, FENCE_FLOOR_TTL, FenceFault, FencingToken, Reply, Token, Ttl, fence_ttl,
-    least_number, next_number,
+    is_far_ahead, least_number, next_number,
 };
 
 impl Row {
@@ -45,14 +45,19 @@ impl Row {
         }
     }
 
-    /// Raises the last number to this one, and its life to this; tells the last number.
+    /// Raises the last number to this one, unless it is far ahead, and its life to this; tells the
+    /// last number.
     fn raise_number(
         &mut self,
         at: NodeTime,
         number: FencingToken,
         ttl_ms: u64,
     ) -> Result<FencingToken, FenceFault> {
-        let number = self.last_number()?.map_or(number, |last| last.max(number));
+        let last = self.last_number()?;
+        if is_far_ahead(number, last, at.wall_us) {
+            return Err(FenceFault::Ahead);
+        }
+        let number = last.map_or(number, |last| last.max(number));
         let ends_ms = self.fence.as_ref().and_then(|stored| stored.ends_ms);
         let value = Value::Bytes(number.to_string().into_bytes());
         self.fence = Some(Stored { value, ends_ms });

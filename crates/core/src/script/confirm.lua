@@ -6,7 +6,7 @@
 --         {request, clock (us), 'gone'}
 --         {request, clock (us), 'held', value at the lock, ms left or -1}
 --         {request, clock (us), 'type', type at the lock, ms left or -1}
---         {request, clock (us), 'fault', 'type' | 'value'}
+--         {request, clock (us), 'fault', 'type' | 'value' | 'ahead'}
 -- Atomic  because a number counts only if the node had it while the token held the lock: between
 --         the comparison and the SET another client could take the lock under that very number.
 local request, token, number, fence_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -21,6 +21,7 @@ if value ~= token then
 end
 local clock = clock_digits()
 local last, fault = last_number()
+if not fault and is_far_ahead(number, last) then fault = 'ahead' end
 if fault then return not_primary(Q) or {request, clock, 'fault', fault} end
 if last and last > tonumber(number) then number = digits(last) end
 -- Written even when nothing is raised: a server that is no primary must refuse it.

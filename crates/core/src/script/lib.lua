@@ -68,7 +68,7 @@ local function last_number()
   local value, other = read(F)
   if other then return nil, 'type' end
   if not value then return false end
-  local number = #value <= 16 and string.match(value, '^[1-9]%d*$') and tonumber(value)
+  local number = string.match(value, '^[1-9]%d*$') and tonumber(value)
   if not number or number > 9007199254740991 then return nil, 'value' end
   return number
 end
@@ -86,6 +86,12 @@ local function next_number(proposal)
   if least > number then number = least end
   if number > 9007199254740991 then return nil, 'exhausted' end
   return digits(number)
+end
+
+-- Whether a number is too far ahead to be written: by more than an hour of the clock and of the
+-- last number. One bad counter of several must not become everybody's.
+local function is_far_ahead(number, last)
+  return tonumber(number) > math.max(last or 0, wall_us()) + 3600000000
 end
 
 -- Fence first, then the lock: a refusal at the fence leaves no lock behind. Never without a TTL.

@@ -39,19 +39,19 @@ macro_rules! script {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "697a04f1c923453b55d99410b9ac59ab9f438329", "queue.lua", "rights.lua");
-static RESUME: Script = script!("resume", "4e7aec5cdcd88af6dfb0c15bf9837f10a39658a7", "rights.lua");
-static STEAL: Script = script!("steal", "7c9b4ef363b08fcc3db3106b3643f22299617a3d", "rights.lua");
+    script!("acquire", "134e1856cf4f03da159f4483c5908eda4eba7a57", "queue.lua", "rights.lua");
+static RESUME: Script = script!("resume", "e5871d950f2fafeececa702537b2c7d2512b0ef7", "rights.lua");
+static STEAL: Script = script!("steal", "4486ee2d507a27a90ed933d1cea2bcfb2ab9d123", "rights.lua");
 static RELEASE: Script =
-    script!("release", "fbd5da85080c952367083837e06b843fe69b4ea8", "queue.lua");
+    script!("release", "4bb23480fa4cc91ce27fcc043d709004a98b4e4f", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "c6948c3770f6adb169c1f2a8984bf1fed238a78c", "queue.lua");
+    script!("force_release", "817008ed3aabc1d60470dbe770dda7ab195b2f49", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "9d90fe11ae3d712dc428e7d7782707ad402c7192", "queue.lua");
-static CONFIRM: Script = script!("confirm", "c36c8367e35d291a121d45623b6ee5bf7c482a85");
-static CLOCK: Script = script!("clock", "d1f32f091f7137f2923704786e809e8b3fb2e720");
-static RENEW: Script = script!("renew", "e207809120253223b21dab36cd67439feb377605");
-static LOOK: Script = script!("look", "27dad2c71ee668a98216ea1b3916dd5f0adf5f6c", "queue.lua");
+    script!("inspect", "39f006730c193de19a94828708ff4c12c7ec3be6", "queue.lua");
+static CONFIRM: Script = script!("confirm", "0b7c970bf06984ec2d59abfbdb9c170fe43d43cd");
+static CLOCK: Script = script!("clock", "23768cbdd31f6117333c5a45e407e050676b7dd4");
+static RENEW: Script = script!("renew", "3d46c1dbcd8dbf62fabd74cb6c42edfe7c51b117");
+static LOOK: Script = script!("look", "6d5617e278897081a8dd96104f71c7174fa307ab", "queue.lua");
 
 /// Every script, for tests and for those who audit them.
 pub static ALL: [&Script; 10] = [
@@ -122,9 +122,10 @@ impl Call {
                 call.keys_of(key);
                 call.args.extend([token.as_bytes().to_vec(), flag(*any)]);
             }
-            Op::Inspect { key } => {
+            Op::Inspect { key, unproved } => {
                 call.keys_of(key);
                 call.args.push(Inspection::MOST_WAITERS.to_string().into_bytes());
+                call.args.push(flag(*unproved));
             }
             Op::Clock => {}
             Op::Renew(leases) => {

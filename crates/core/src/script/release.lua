@@ -25,7 +25,8 @@ if ARGV[3] == '1' then
     redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)
   end
 end
-if ARGV[6] then redis.pcall('ZREM', Q, unpack(ARGV, 6)) end
+-- Lua's stack has no room for many thousands at once.
+for i = 6, #ARGV, 1000 do redis.pcall('ZREM', Q, unpack(ARGV, i, math.min(i + 999, #ARGV))) end
 if value ~= token then
   local refusal = not_primary(Q)
   if refusal then return refusal end
@@ -37,7 +38,8 @@ if value ~= token then
 elseif ARGV[5] ~= '' then
   -- So that all nodes give the same number next. pcall, as above.
   local last, fault = last_number()
-  if not fault and (not last or last < tonumber(ARGV[5])) then
+  local raises = not fault and (not last or last < tonumber(ARGV[5]))
+  if raises and not is_far_ahead(ARGV[5], last) then
     local left = redis.pcall('PTTL', F)
     left = type(left) == 'number' and left or 0
     redis.pcall('SET', F, ARGV[5], 'PX', math.max(left, 86400000))

@@ -44,7 +44,7 @@ impl Model {
             | Op::Steal { key, .. }
             | Op::Release { key, .. }
             | Op::ForceRelease { key, .. }
-            | Op::Inspect { key } => self.row(key).apply(at, &present, op),
+            | Op::Inspect { key, .. } => self.row(key).apply(at, &present, op),
             Op::Renew(leases) => {
                 let renew = leases.iter().map(|l| self.row(&l.key).renew(at, l));
                 (Reply::Renewed(renew.collect()), Vec::new())
@@ -209,7 +209,7 @@ impl Model {
                 _ => queue,
             });
             if let Some(table) = &mut self.table {
-                let inspect = Op::Inspect { key: lock.clone() };
+                let inspect = Op::Inspect { key: lock.clone(), unproved: false };
                 let nobody = |_: &Channel| false;
                 assert_eq!(table.apply(at, &nobody, &inspect), row.apply(at, &nobody, &inspect));
             }

@@ -69,4 +69,7 @@ pub enum NumbersFlaw {
     NoSuspect,
     /// A node that came back is repaired before its delay is over.
     EarlyRepair,
+    /// A node writes what it is asked to confirm, or what a release leaves behind, however far
+    /// ahead of its clock that is.
+    NoBound,
 }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Channel, HolderLabel, LockKey, NodeTime, Op, Reply, Row, Stored, Timestamp, Token, Ttl, Value,
+    Channel, FencingToken, HolderLabel, LockKey, NodeTime, Op, Reply, Row, Stored, Timestamp,
+    Token, Ttl, Value,
 };
 
-use super::state::Node;
+use super::state::{Node, number, token};
 use crate::{Kind, Violation};
 
 /// The words that stand for attempts on a server.
@@ -26,11 +27,11 @@ pub(crate) const HERE: Timestamp = Timestamp::from_nanos(1_001_000_000);
 
 impl Names {
     pub(crate) fn new(attempts: u8) -> Self {
-        let token = |random: u8| Token::new(random.into(), &HolderLabel::default());
+        let token_of = |random: u8| Token::new(random.into(), &HolderLabel::default());
         Self {
             key: LockKey::new("job").expect("a key"),
             ttl: Ttl::new(Duration::from_secs(10)).expect("a TTL"),
-            tokens: (0..attempts).map(token).collect(),
+            tokens: (0..attempts).map(token_of).collect(),
         }
     }
 
@@ -44,7 +45,11 @@ impl Names {
         let stored = |bytes: &[u8]| Some(Stored { value: Value::Bytes(bytes.to_vec()), ends_ms });
         let mut row = Row {
             lock: node.owner.and_then(|who| stored(self.tokens[usize::from(who)].as_bytes())),
-            fence: if node.last == 0 { None } else { stored(node.last.to_string().as_bytes()) },
+            fence: if node.last == 0 {
+                None
+            } else {
+                stored(token(node.last).to_string().as_bytes())
+            },
             queue: None,
         };
         let (reply, _) = row.apply(NOW, &|_: &Channel| false, op);
@@ -68,7 +73,8 @@ impl Names {
         }
         let last = match &row.fence {
             Some(Stored { value: Value::Bytes(digits), ends_ms: Some(_) }) => {
-                str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).expect("small")
+                let digits = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+                number(digits.and_then(FencingToken::new).expect("a number"))
             }
             Some(_) => return fault("the fence key is no string with an end"),
             None => 0,

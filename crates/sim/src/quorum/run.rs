@@ -1,11 +1,11 @@
 //! What a node does with a request.
 
-use tenure_core::{Confirmation, Op, Reply};
+use tenure_core::{Confirmation, FenceFault, Op, Reply};
 
 use super::{
     config::NumbersFlaw,
     model::Model,
-    state::{Ask, Confirm, Heard, Node, Number, State, number, token},
+    state::{Ask, Confirm, FAR, Heard, Node, Number, State, number, token},
 };
 use crate::{Kind, Violation};
 
@@ -48,6 +48,7 @@ impl Model {
         node: usize,
         round: usize,
     ) -> Result<(), Violation> {
+        let before = state.nodes[node].last;
         let confirm = std::mem::take(&mut state.line(who, node).confirms[round]);
         let (least, is_heard) = match confirm {
             Confirm::Sent(least) => (least, true),
@@ -55,6 +56,7 @@ impl Model {
             Confirm::None | Confirm::Replied(_) => return Ok(()),
         };
         let mut heard = self.confirm(&mut state.nodes[node], who, least)?;
+        not_spoiled(before, &state.nodes[node])?;
         let is_suspect = state.nodes[node].suspect.is_some();
         let line = state.line(who, node);
         if is_suspect || line.tainted {
@@ -74,6 +76,7 @@ impl Model {
     }
 
     fn confirm(&self, node: &mut Node, who: u8, least: Number) -> Result<Heard, Violation> {
+        self.forget_bound(node, who, least);
         if self.config.flaw == Some(NumbersFlaw::UnconditionalWriteBack) {
             node.last = node.last.max(least);
             return Ok(Heard::Ours(least));
@@ -90,6 +93,10 @@ impl Model {
             }
             Reply::Confirmed { answer: Confirmation::Gone, .. } => Ok(Heard::Gone),
             Reply::Confirmed { answer: Confirmation::Other(_), .. } => Ok(Heard::Other),
+            // Its own number is not told.
+            Reply::Confirmed { answer: Confirmation::Faulty(FenceFault::Ahead), .. } => {
+                Ok(Heard::Nothing)
+            }
             reply => Err(out_of_place(&reply)),
         }
     }
@@ -101,16 +108,36 @@ impl Model {
         who: u8,
         node: usize,
     ) -> Result<(), Violation> {
+        let before = state.nodes[node].last;
+        let leaves = state.attempts[usize::from(who)].leaves;
+        self.forget_bound(&mut state.nodes[node], who, leaves);
         let op = Op::Release {
             key: self.names.key.clone(),
             token: self.names.token(who),
             entries: Vec::new(),
             bury: false,
             open_ms: 0,
-            number: Some(token(state.attempts[usize::from(who)].leaves)),
+            number: Some(token(leaves)),
         };
-        self.names.carry_out(&mut state.nodes[node], &op).map(|_| ())
+        self.names.carry_out(&mut state.nodes[node], &op)?;
+        not_spoiled(before, &state.nodes[node])
     }
+
+    /// The flaw by which a number is written however far ahead it is.
+    fn forget_bound(&self, node: &mut Node, who: u8, number: Number) {
+        if self.config.flaw == Some(NumbersFlaw::NoBound) && node.owner == Some(who) {
+            node.last = node.last.max(number);
+        }
+    }
+}
+
+/// A node whose numbers were near its clock still has such: only its own may be far ahead.
+fn not_spoiled(before: Number, node: &Node) -> Result<(), Violation> {
+    if before < FAR && node.last >= FAR {
+        let words = format!("{} after {before}", node.last);
+        return Err(Violation::new(Kind::Spoiled, words));
+    }
+    Ok(())
 }
 
 fn out_of_place(reply: &Reply) -> Violation {

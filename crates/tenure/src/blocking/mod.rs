@@ -226,6 +226,15 @@ impl Lock {
         block_on(self.0.inspect())
     }
 
+    /// See [`crate::Lock::inspect_unproved`].
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::Lock::inspect_unproved`].
+    pub fn inspect_unproved(&self) -> Result<Inspection, InspectError> {
+        block_on(self.0.inspect_unproved())
+    }
+
     /// See [`crate::Lock::nodes`].
     ///
     /// # Errors

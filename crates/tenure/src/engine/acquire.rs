@@ -2,7 +2,7 @@
 
 use std::{rc::Rc, time::Duration};
 
-use tenure_core::{Op, Timestamp, Waiting};
+use tenure_core::{Op, Timestamp, TtlLeft, Waiting};
 
 use super::{
     command::{AcquireReply, AcquireRequest, Acquired},
@@ -47,7 +47,7 @@ impl State {
         let patience = began + LONGEST_LIMIT;
         let mut waiting = Waiting::new(began, *wait);
         let mut quest = Quest::begin(self, request, None)?;
-        let (mut hearing, mut was_slow) = (None, false);
+        let (mut hearing, mut was_slow, mut is_endless) = (None, false, false);
         loop {
             if std::mem::take(&mut was_slow) {
                 // Then the connections are there, and the distance is known: an attempt at a far
@@ -60,6 +60,12 @@ impl State {
             let now = clock::now();
             let random = random::jitter();
             let mut parked = false;
+            if let Tried::Held(held) | Tried::Queued { held, .. } = &tried
+                && held.ttl_left == TtlLeft::Never
+                && !std::mem::replace(&mut is_endless, true)
+            {
+                event::held_without_end(key, class, &held.holder);
+            }
             let next = match tried {
                 Tried::Acquired(number, sent) => {
                     if let Some(measured) = quest.too_far()

@@ -4,7 +4,8 @@
 use std::{rc::Rc, time::Duration};
 
 use tenure_core::{
-    FencingToken, Holder, Inspection, LockKey, Next, Op, Quorum, Release, Reply, Token, Ttl,
+    FencingToken, Holder, Inspection, LockKey, Next, Op, Quorum, Release, Reply, Source, Token,
+    Ttl, is_far_ahead,
 };
 
 use super::{
@@ -52,9 +53,10 @@ impl State {
             // reaches them all the same; one by force is not sent when nobody waits for it.
             let are_enough = |answers| !is_forced && merge(answers).is_ok();
             let answers = each_until(calls, are_enough).await;
-            if let Some((key, token)) = forcing {
-                state.undo_late(&key, &token, &answers);
-            }
+            let answers = match forcing {
+                Some((key, token)) => state.forced(&key, &token, answers),
+                None => answers,
+            };
             if let (Some(_), Some(answer)) = (state.nodes.sole(), answers.first()) {
                 return answer.clone().map_err(NodeErrors::from);
             }
@@ -65,33 +67,54 @@ impl State {
         }
     }
 
-    /// Has each node refuse a release by force that it did not answer: it may still arrive, and the
-    /// next holder's key would be gone.
-    fn undo_late(self: &Rc<Self>, key: &LockKey, token: &Token, answers: &Answers) {
-        for ((node, _), answer) in self.nodes.iter().zip(answers) {
-            if answer.as_ref().is_err_and(NodeError::may_be_applied) {
+    /// Takes the answers to a release by force. Each node is to refuse one that it did not answer:
+    /// it may still arrive, and the next holder's key would be gone.
+    fn forced(self: &Rc<Self>, key: &LockKey, token: &Token, answers: Answers) -> Answers {
+        let nodes = self.nodes.iter().zip(answers);
+        let taken = nodes.map(|((id, node), answer)| match answer {
+            Ok(Reply::Faulty(fault)) => Err(NodeError::of_fault(node.name(), fault, key)),
+            Err(error) if error.may_be_applied() => {
                 let standing = Standing { ambiguous: true, ..Standing::default() };
-                self.undo(node, key.clone(), token.clone(), standing, clock::now());
+                self.undo(id, key.clone(), token.clone(), standing, clock::now());
+                Err(error)
             }
-        }
+            answer => answer,
+        });
+        taken.collect()
     }
 
-    /// Asks every node for its clock, and tells whether it would vote now. The ops are queued when
-    /// this returns.
+    /// Asks every node for its clock and for what stands at the lock's keys, and tells whether it
+    /// would vote on the lock now. The ops are queued when this returns.
     pub(super) fn report(
         self: &Rc<Self>,
+        key: LockKey,
         longest_ttl: Ttl,
         limit: Duration,
     ) -> impl Future<Output = Vec<NodeReport>> + use<> {
         let calls =
             self.nodes.iter().map(|(id, _)| self.nodes.call(id, Op::Clock, limit)).collect();
+        let inspect = || Op::Inspect { key: key.clone(), unproved: false };
+        let looks =
+            self.nodes.iter().map(|(id, _)| self.nodes.call(id, inspect(), limit)).collect();
         let state = Rc::clone(self);
         async move {
             let answers = each(calls).await;
-            let nodes = state.nodes.iter().zip(answers);
-            let report = nodes.map(|((id, node), answer)| {
+            let looks = each(looks).await;
+            let nodes = state.nodes.iter().zip(answers).zip(looks);
+            let report = nodes.map(|(((id, node), answer), look)| {
                 let judged = answer.and_then(|_| state.nodes.judge(id, longest_ttl));
-                NodeReport { node: node.name().to_string(), trouble: judged.err() }
+                let trouble = judged.err().or_else(|| match look {
+                    Ok(Reply::Inspected(Inspection { fault: Some(fault), .. })) => {
+                        Some(NodeError::of_fault(node.name(), fault, &key))
+                    }
+                    Ok(Reply::Inspected(Inspection { last_number, wall_us, .. }))
+                        if state.nodes.sole().is_none() =>
+                    {
+                        state.nodes.number_trouble(id, last_number, wall_us)
+                    }
+                    _ => None,
+                });
+                NodeReport { node: node.name().to_string(), trouble }
             });
             report.collect()
         }
@@ -128,19 +151,31 @@ fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<Node
     if of_majority.is_none() && count + silent >= quorum.needed() {
         return Err(NodeErrors::of(failed));
     }
+    let spare = quorum.nodes() - quorum.needed();
+    let fault = told.iter().filter_map(|one| one.fault).nth(spare);
+    let is_primary = |one: &&Inspection| one.source == Source::Primary;
+    let source = told.iter().find(|one| !is_primary(one)).map_or(Source::Primary, |one| one.source);
     let holder = of_majority.as_ref().map(|held| &held.holder);
     let is_of = |one: &Inspection| one.held.as_ref().map(|held| &held.holder) == holder;
-    let mut numbers: Vec<_> = told
+    let of_holder: Vec<_> = told.iter().filter(|one| holder.is_none() || is_of(one)).collect();
+    let is_near =
+        |number: &FencingToken, one: &Inspection| !is_far_ahead(*number, None, one.wall_us);
+    let mut numbers: Vec<_> = of_holder
         .iter()
-        .filter(|one| holder.is_none() || is_of(one))
-        .map(|one| one.last_number)
+        .map(|one| one.last_number.filter(|number| holder.is_some() || is_near(number, one)))
         .collect();
     numbers.sort_unstable();
     // A majority knows the holder's. A larger one was given in vain, on one that it missed.
     let rank = if holder.is_some() { quorum.needed() } else { 1 };
     let last_number =
         numbers.len().checked_sub(rank).and_then(|index| numbers.get(index).copied().flatten());
-    Ok(Inspection { held: of_majority, last_number, waiters: Vec::new(), waiting: 0 })
+    // The clock in the middle: one wrong clock of three makes no age wrong.
+    let mut clocks: Vec<_> = of_holder.iter().map(|one| one.wall_us).collect();
+    clocks.sort_unstable();
+    let wall_us = clocks.get(clocks.len() / 2).copied().unwrap_or_default();
+    let (waiters, waiting) = (Vec::new(), None);
+    let held = of_majority;
+    Ok(Inspection { held, last_number, fault, waiters, waiting, wall_us, source })
 }
 
 /// Whose keys were deleted on most of the nodes, when a majority has answered; or what was left
@@ -212,7 +247,15 @@ mod tests {
     fn seen(holder: Option<&[u8]>) -> Result<Reply, NodeError> {
         let holder = holder.map(Holder::from_value);
         let held = holder.map(|holder| Held { holder, ttl_left: TtlLeft::Never });
-        let inspection = Inspection { held, last_number: None, waiters: Vec::new(), waiting: 0 };
+        let inspection = Inspection {
+            held,
+            last_number: None,
+            fault: None,
+            waiters: Vec::new(),
+            waiting: Some(0),
+            wall_us: 0,
+            source: Source::Primary,
+        };
         Ok(Reply::Inspected(inspection))
     }
 

@@ -32,7 +32,7 @@ pub(crate) enum Command {
     /// Ask one op of the nodes: an inspection, or a release by force or by token.
     Ask { op: Op, reply: oneshot::Sender<Result<Reply, NodeErrors>> },
     /// Ask each node whether it would vote, where nobody takes the lock with a longer TTL.
-    Nodes { longest_ttl: Ttl, reply: oneshot::Sender<Vec<NodeReport>> },
+    Nodes { key: LockKey, longest_ttl: Ttl, reply: oneshot::Sender<Vec<NodeReport>> },
     /// Wait for the answers to all releases, then stop; replies how many stay unanswered.
     Close { reply: oneshot::Sender<usize> },
     /// Say when every release is written.

@@ -4,6 +4,7 @@
 //! executor, and the same engine serves async callers on any executor and blocking ones.
 
 mod acquire;
+mod asked;
 mod asking;
 mod command;
 mod doubts;

@@ -1,14 +1,18 @@
 //! The nodes of a client, and how many of them decide.
 
-use std::{future::poll_fn, iter, rc::Rc, sync::Arc, task::Poll, time::Duration};
+use std::{
+    cell::RefCell, collections::BTreeSet, future::poll_fn, iter, rc::Rc, sync::Arc, task::Poll,
+    time::Duration,
+};
 
-use tenure_core::{NodeId, Op, Quorum, Reply, Ttl};
+use tenure_core::{FencingToken, NodeId, Op, Quorum, Reply, Ttl};
 
 use super::doubts::Doubts;
 use crate::{
     address::Address,
     clock::{self, Timers},
-    error::NodeError,
+    error::{NodeError, NodeErrorKind},
+    event,
     node::{self, Call, Node},
     quiet::Work,
 };
@@ -22,6 +26,8 @@ pub(super) struct Nodes {
     first: Rc<dyn Node>,
     others: Vec<Rc<dyn Node>>,
     doubts: Rc<Doubts>,
+    /// Those whose numbers were far ahead of their clocks when they last told both.
+    ahead: RefCell<BTreeSet<usize>>,
 }
 
 impl Nodes {
@@ -39,7 +45,8 @@ impl Nodes {
         let of_several = nodes.iter().filter(|_| !is_sole).cloned();
         let doubts = Rc::new(Doubts::new(of_several.zip(durable)));
         let mut nodes = nodes.into_iter();
-        Some(Self { first: nodes.next()?, others: nodes.collect(), doubts })
+        let ahead = RefCell::default();
+        Some(Self { first: nodes.next()?, others: nodes.collect(), doubts, ahead })
     }
 
     /// The first of them: the one with the queue, where it is the only one.
@@ -98,6 +105,28 @@ impl Nodes {
     /// Why not, and until when.
     pub(super) fn judge(&self, id: NodeId, longest: Ttl) -> Result<(), NodeError> {
         self.doubts.judge(id, longest)
+    }
+
+    /// What is wrong with a node whose last number is far ahead of its clock: it does not count
+    /// where the others are near theirs. Logged once each time that it comes to be so.
+    pub(super) fn number_trouble(
+        &self,
+        id: NodeId,
+        last: Option<FencingToken>,
+        wall_us: u64,
+    ) -> Option<NodeError> {
+        let ahead = last.filter(|last| tenure_core::is_far_ahead(*last, None, wall_us));
+        let mut known = self.ahead.borrow_mut();
+        let Some(last) = ahead else {
+            known.remove(&id.0);
+            return None;
+        };
+        let name = self.get(id).name();
+        let words = format!("its last number is {last}, and its clock shows {wall_us} \u{b5}s");
+        if known.insert(id.0) {
+            event::node_news(name, event::NodeNews::NumberAhead, &words);
+        }
+        Some(NodeError::new(name, NodeErrorKind::NumberAhead).with_source(words))
     }
 
     /// What most of the nodes' wall clocks show now, in microseconds. This host's own until one has

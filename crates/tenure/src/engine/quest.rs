@@ -165,7 +165,8 @@ impl<'a> Quest<'a> {
                     return Tried::Free;
                 }
                 Ok(Reply::Faulty(fault)) => {
-                    trouble = Some(self.error(NodeErrorKind::FenceUnusable).with_source(fault));
+                    let name = self.state.nodes.first().name();
+                    trouble = Some(NodeError::of_fault(name, fault, &self.request.key));
                     Vote::Unknown
                 }
                 Ok(_) => {

@@ -95,7 +95,8 @@ impl State {
     ) -> Option<FencingToken> {
         // The second round is for a number that was raised meanwhile.
         for _ in 0..=2 {
-            let (_, number) = *numbers.iter().max_by_key(|(_, number)| *number)?;
+            let of_all = numbers.iter().map(|(_, number)| *number);
+            let number = tenure_core::agreeable(of_all, self.nodes.quorum().needed())?;
             let (agreed, behind): (Vec<_>, Vec<_>) =
                 numbers.into_iter().partition(|(_, its)| *its == number);
             if agreed.len() >= self.nodes.quorum().needed() {

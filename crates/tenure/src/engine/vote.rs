@@ -3,12 +3,13 @@
 use std::rc::Rc;
 
 use tenure_core::{
-    Attempt, Confirmation, FencingToken, Held, Holder, NodeId, Op, Outcome, Reply, Timestamp,
-    Token, Vote,
+    Attempt, Confirmation, FenceFault, FencingToken, Held, Holder, NodeId, Op, Outcome, Reply,
+    Timestamp, Token, Vote,
 };
 use tokio::sync::mpsc;
 
 use super::{
+    asked::{Asked, Says, hear},
     command::{AcquireRequest, How},
     lease::LeaseId,
     limits::{Limit, SHORTEST_LIMIT},
@@ -18,7 +19,7 @@ use super::{
 use crate::{
     clock,
     error::{NoQuorum, NodeError, NodeErrorKind},
-    node::{Call, Standing},
+    node::Standing,
     task,
 };
 
@@ -33,25 +34,6 @@ pub(super) struct Ballot {
     nodes: Vec<Asked>,
     says: mpsc::UnboundedSender<(NodeId, Says)>,
     said: mpsc::UnboundedReceiver<(NodeId, Says)>,
-}
-
-/// What is known of the request to one node.
-#[derive(Debug, Default)]
-struct Asked {
-    answered: bool,
-    /// Why it did not tell.
-    trouble: Option<NodeError>,
-    /// It was known to be out of reach when it was asked.
-    dead: Option<NodeError>,
-    /// Why its grant is no vote, to the end of the attempt.
-    doubt: Option<NodeError>,
-    /// What it granted all the same.
-    granted_in_doubt: Option<FencingToken>,
-}
-
-enum Says {
-    Vote(Result<Reply, NodeError>),
-    Confirmed(Result<Reply, NodeError>),
 }
 
 /// How a ballot ended that did not get the lock.
@@ -172,7 +154,7 @@ impl Ballot {
         let is_doubted = self.is_doubted(state, request, id);
         match says {
             Says::Vote(answer) => {
-                let vote = match self.read_vote(state, id, answer) {
+                let vote = match self.read_vote(state, request, id, answer) {
                     Vote::Granted(number) if is_doubted => self.doubt(id, number),
                     vote => vote,
                 };
@@ -185,9 +167,11 @@ impl Ballot {
             Says::Confirmed(answer) => {
                 let answer = match answer {
                     Ok(Reply::Confirmed { answer, .. }) => {
-                        if let Confirmation::Faulty(fault) = &answer {
-                            let kind = NodeErrorKind::FenceUnusable;
-                            self.trouble(id, error(state, id, kind).with_source(*fault));
+                        // That it refused another's number is the other's trouble.
+                        if let Confirmation::Faulty(fault) = &answer
+                            && *fault != FenceFault::Ahead
+                        {
+                            self.trouble(id, of_fault(state, id, *fault, request));
                         }
                         Some(answer).filter(|_| !is_doubted)
                     }
@@ -205,9 +189,20 @@ impl Ballot {
         }
     }
 
-    fn read_vote(&mut self, state: &State, id: NodeId, answer: Result<Reply, NodeError>) -> Vote {
+    fn read_vote(
+        &mut self,
+        state: &State,
+        request: &AcquireRequest,
+        id: NodeId,
+        answer: Result<Reply, NodeError>,
+    ) -> Vote {
         let (reply, last_number) = match answer {
-            Ok(Reply::Voted { reply, last_number, .. }) => (*reply, last_number),
+            Ok(Reply::Voted { reply, last_number, wall_us }) => {
+                if let Some(error) = state.nodes.number_trouble(id, last_number, wall_us) {
+                    self.trouble(id, error);
+                }
+                (*reply, last_number)
+            }
             Ok(reply) => (reply, None),
             Err(error) => {
                 self.trouble(id, error);
@@ -218,8 +213,7 @@ impl Ballot {
             Reply::Granted(number) => return Vote::Granted(number),
             Reply::Held(held) => return Vote::Refused { held, last_number },
             Reply::Faulty(fault) => {
-                let kind = NodeErrorKind::FenceUnusable;
-                self.trouble(id, error(state, id, kind).with_source(fault));
+                self.trouble(id, of_fault(state, id, fault, request));
             }
             _ => self.trouble(id, error(state, id, NodeErrorKind::Protocol).maybe_applied()),
         }
@@ -383,18 +377,10 @@ impl Ballot {
     }
 }
 
-/// Has an answer told when it is there. Its request is not taken back when nobody listens.
-fn hear(
-    says: &mpsc::UnboundedSender<(NodeId, Says)>,
-    id: NodeId,
-    wrap: fn(Result<Reply, NodeError>) -> Says,
-    call: Call,
-) {
-    let says = says.clone();
-    // The attempt may be over.
-    task::spawn(async move { _ = says.send((id, wrap(call.await))) });
-}
-
 fn error(state: &State, id: NodeId, kind: NodeErrorKind) -> NodeError {
     NodeError::new(state.nodes.get(id).name(), kind)
+}
+
+fn of_fault(state: &State, id: NodeId, fault: FenceFault, request: &AcquireRequest) -> NodeError {
+    NodeError::of_fault(state.nodes.get(id).name(), fault, &request.key)
 }

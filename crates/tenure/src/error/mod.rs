@@ -17,7 +17,7 @@ pub use renewal::RenewalFailure;
 
 use std::{error::Error, fmt, iter, time::Duration};
 
-use tenure_core::{Holder, LockKey, LossReason, Shown};
+use tenure_core::{Holder, LockKey, LossReason, Shown, TtlLeft};
 
 /// Why a lock was not acquired.
 #[non_exhaustive]
@@ -27,7 +27,11 @@ pub enum AcquireError {
     #[error(transparent)]
     Config(ConfigError),
     /// Another held the lock for the whole wait. No key of ours remains.
-    #[error("acquiring {}: it is held by another after {waited:?}: {holder}", named(Some(key)))]
+    #[error(
+        "acquiring {}: it is held by another after {waited:?}: {holder}{}",
+        named(Some(key)),
+        end(*ttl_left)
+    )]
     #[non_exhaustive]
     TimedOut {
         /// The lock's key.
@@ -36,6 +40,8 @@ pub enum AcquireError {
         waited: Duration,
         /// Who held the lock at the last try.
         holder: Holder,
+        /// What was left of it then. Without an end it is held until somebody deletes the key.
+        ttl_left: TtlLeft,
     },
     /// What stands at the key is no lock, so nobody who waits for it gets it: a value of another
     /// type than string; and for [`Lock::steal`](crate::Lock::steal) whatever no lock library
@@ -95,6 +101,14 @@ impl AcquireError {
             none.key = Some(key.clone());
         }
         self
+    }
+}
+
+/// That a holder does not end by itself, where that is so.
+const fn end(ttl_left: TtlLeft) -> &'static str {
+    match ttl_left {
+        TtlLeft::Ends(_) => "",
+        TtlLeft::Never => ", without an end: the key has no TTL",
     }
 }
 

@@ -3,8 +3,7 @@
 use std::{error::Error, fmt, fs::File, io, sync::Arc};
 
 use rustix::io::Errno;
-
-use tenure_core::Shown;
+use tenure_core::{FenceFault, LockKey, Shown};
 
 /// What one node said, or why it said nothing.
 ///
@@ -71,6 +70,11 @@ pub enum NodeErrorKind {
     UnknownCommand,
     /// The key that tenure derives for the fencing counter holds something else.
     FenceUnusable,
+    /// The key that tenure derives for the queue holds something else.
+    QueueUnusable,
+    /// Its last fencing number is far ahead of its clock, so that it does not count among others.
+    /// Only where several servers vote.
+    NumberAhead,
     /// The store's file cannot be trusted: another user's, on a file system that is not known to be
     /// local, damaged; or this host's clock and boot cannot be known.
     UnfitStore,
@@ -114,6 +118,15 @@ impl NodeError {
 
     /// Adds what is behind it. What of that cannot be shown as it is, such as the words of a
     /// hostile server, is replaced by what can.
+    /// What stands at a derived key of the lock that is not tenure's.
+    pub(crate) fn of_fault(node: &Arc<str>, fault: FenceFault, lock: &LockKey) -> Self {
+        let (kind, key) = match fault {
+            FenceFault::Queue => (NodeErrorKind::QueueUnusable, lock.queue()),
+            _ => (NodeErrorKind::FenceUnusable, lock.fence()),
+        };
+        Self::new(node, kind).with_source(format!("{fault}: {}", Shown::quoted(&key)))
+    }
+
     pub(crate) fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let source = source.into();
         let words = source.to_string();
@@ -208,6 +221,8 @@ impl NodeError {
             | Kind::WrongNode
             | Kind::UnknownCommand
             | Kind::FenceUnusable
+            | Kind::QueueUnusable
+            | Kind::NumberAhead
             | Kind::UnfitStore
             | Kind::SameServer
             | Kind::Refused => false,
@@ -248,6 +263,8 @@ impl fmt::Display for NodeError {
             Kind::WrongNode => "does not serve this key's slot",
             Kind::UnknownCommand => "does not know a command that a lock needs",
             Kind::FenceUnusable => "has something else than a counter at the fence key",
+            Kind::QueueUnusable => "has something else than a queue at the queue key",
+            Kind::NumberAhead => "has fencing numbers far ahead of its clock",
             Kind::UnfitStore => "is not fit for a store of locks",
             Kind::Protocol => "answered out of step",
             Kind::Refused => "refused",

@@ -6,7 +6,7 @@ mod settings;
 use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use tenure_core::{
-    Holder, HolderLabel, Inspection, LockKey, LossReason, Op, Release, Reply, Token, Wait,
+    Held, Holder, HolderLabel, Inspection, LockKey, LossReason, Op, Release, Reply, Token, Wait,
 };
 use tracing::Instrument as _;
 
@@ -232,8 +232,29 @@ impl Lock {
     ///
     /// Cancel safe: it changes nothing.
     pub async fn inspect(&self) -> Result<Inspection, InspectError> {
+        self.inspected(false).await
+    }
+
+    /// As [`Lock::inspect`], but a replica may answer, and a user who may read and not write: what
+    /// it says may be out of date, and [`Inspection::source`] says where it comes from.
+    ///
+    /// Such a user needs `EVAL`, `EVALSHA` and the commands that read, on all three keys. From the
+    /// first call on, this client stays connected to a replica, which refuses all else.
+    ///
+    /// # Errors
+    ///
+    /// [`InspectError::Unanswered`] when the server could not tell.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: it changes nothing.
+    pub async fn inspect_unproved(&self) -> Result<Inspection, InspectError> {
+        self.inspected(true).await
+    }
+
+    async fn inspected(&self, unproved: bool) -> Result<Inspection, InspectError> {
         let key = self.settings.key().map_err(InspectError::Config)?;
-        match self.ask_node(&key.clone(), Op::Inspect { key }).await? {
+        match self.ask_node(&key.clone(), Op::Inspect { key, unproved }).await? {
             Reply::Inspected(inspection) => Ok(inspection),
             _ => Err(InspectError::EngineStopped),
         }
@@ -255,7 +276,8 @@ impl Lock {
     /// Cancel safe: it changes nothing.
     pub async fn nodes(&self) -> Result<Vec<NodeReport>, InspectError> {
         let longest_ttl = self.settings.longest_ttl().map_err(InspectError::Config)?;
-        let reports = self.engine.ask(|reply| Command::Nodes { longest_ttl, reply }).await;
+        let key = self.settings.key().map_err(InspectError::Config)?;
+        let reports = self.engine.ask(|reply| Command::Nodes { key, longest_ttl, reply }).await;
         reports.ok_or(InspectError::EngineStopped)
     }
 
@@ -281,10 +303,8 @@ impl Lock {
             .map_err(|error| error.of_lock(&key))?
         {
             Acquired::Yes(holding) => Ok(Ok(LockGuard::new(holding, engine.clone()))),
-            Acquired::Held { held, waited } => {
-                Ok(Err(Missed { key, waited, holder: Some(held.holder) }))
-            }
-            Acquired::Free => Ok(Err(Missed { key, waited: Duration::ZERO, holder: None })),
+            Acquired::Held { held, waited } => Ok(Err(Missed { key, waited, held: Some(held) })),
+            Acquired::Free => Ok(Err(Missed { key, waited: Duration::ZERO, held: None })),
             Acquired::NotALock(found) => Err(AcquireError::NotALock { key, found }),
         }
     }
@@ -315,14 +335,15 @@ async fn until_lost<T>(
 struct Missed {
     key: LockKey,
     waited: Duration,
-    holder: Option<Holder>,
+    held: Option<Held>,
 }
 
 impl Missed {
     fn into_error(self) -> AcquireError {
-        let Self { key, waited, holder } = self;
-        let timed_out = |holder| AcquireError::TimedOut { key, waited, holder };
-        holder.map_or(AcquireError::EngineStopped, timed_out)
+        let Self { key, waited, held } = self;
+        let timed_out =
+            |Held { holder, ttl_left }| AcquireError::TimedOut { key, waited, holder, ttl_left };
+        held.map_or(AcquireError::EngineStopped, timed_out)
     }
 }
 

@@ -25,7 +25,8 @@ pub(crate) enum News {
 pub(crate) struct Waiter {
     token: Token,
     claim: Ttl,
-    /// How it stands, or stood, in the queue: one entry for each connection it asked over.
+    /// How it stands, or stood, in the queue: one entry for each of the last connections it asked
+    /// over. Each acquisition takes the entry of the one before it out of the queue.
     entries: RefCell<Vec<Entry>>,
     /// An op under its token was sent over a connection that ended before the answer: it may be
     /// applied later, for ever after.
@@ -53,6 +54,9 @@ impl Waiter {
         let mut entries = self.entries.borrow_mut();
         let previous = entries.last().filter(|last| **last != entry).cloned();
         if entries.last() != Some(&entry) {
+            if entries.len() == MOST_ENTRIES {
+                entries.remove(0);
+            }
             // One, as a rule, and there are many waiters.
             entries.reserve_exact(1);
             entries.push(entry.clone());
@@ -183,6 +187,11 @@ impl Waiters {
     }
 }
 
+/// Connections whose last commands may still arrive: far more than break in the minute in which
+/// they may. An entry of an older one that is in the queue all the same has no listener, so it is
+/// dropped at first sight.
+const MOST_ENTRIES: usize = 64;
+
 /// Below this many waiters a sweep is not worth its name.
 const LEAST_SWEEP: usize = 256;
 
@@ -193,6 +202,20 @@ mod tests {
     use tenure_core::HolderLabel;
 
     use super::*;
+
+    #[test]
+    fn a_waiter_forgets_connections_that_ended_long_ago() {
+        let token = Token::new(7, &HolderLabel::new("h").unwrap());
+        let waiter = Waiter::new(token, Ttl::new(Duration::from_secs(1)).unwrap());
+        for connection in 0..10_000 {
+            let place = waiter.place(&Channel::new(connection), &Brought::default());
+            let before = connection.checked_sub(1).map(Channel::new);
+            assert_eq!(place.previous.map(|entry| entry.channel), before);
+        }
+        let entries = waiter.standing().entries;
+        assert_eq!(entries.len(), MOST_ENTRIES);
+        assert_eq!(entries.last().map(|entry| entry.channel.clone()), Some(Channel::new(9_999)));
+    }
 
     #[test]
     fn a_holder_leaves_an_entry_behind_only_where_a_command_may_still_arrive() {

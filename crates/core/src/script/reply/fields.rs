@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Answer;
 use crate::{
     Confirmation, FenceFault, FencingToken, Held, Holder, Inspection, LookAnswer, Next, Release,
-    RenewalAnswer, Reply, Ticket, Token, TtlLeft, Waiter,
+    RenewalAnswer, Reply, Source, Ticket, Token, TtlLeft, Waiter,
 };
 
 /// The fields of one reply, taken from the front.
@@ -61,7 +61,7 @@ impl Fields {
         let answer = match self.text()?.as_str() {
             "ours" => Confirmation::Ours(self.number().filter(|number| *number >= least)?),
             "gone" => Confirmation::Gone,
-            "fault" => Confirmation::Faulty(self.fault_of_fence()?),
+            "fault" => Confirmation::Faulty(self.fault_of_confirmation()?),
             form => Confirmation::Other(self.held(form, token)?),
         };
         Some(Reply::Confirmed { answer, wall_us })
@@ -105,8 +105,16 @@ impl Fields {
         Some(Reply::Released { release, next: self.next(false)? })
     }
 
-    pub(super) fn inspection(&mut self) -> Option<Inspection> {
+    pub(super) fn inspection(&mut self, unproved: bool) -> Option<Inspection> {
+        let wall_us = self.whole()?;
+        let source = match self.text()?.as_str() {
+            "primary" => Source::Primary,
+            "replica" if unproved => Source::Replica,
+            "unproved" if unproved => Source::Unproved,
+            _ => return None,
+        };
         let last_number = self.number_or_none()?;
+        let fault = self.fault_or_none()?;
         let waiting = self.count()?;
         let Answer::Array(entries) = self.0.next()? else { return None };
         let waiters: Vec<_> = entries.chunks(2).map(waiter).collect::<Option<_>>()?;
@@ -115,7 +123,16 @@ impl Fields {
             form => Some(self.held_by_any(form)?),
         };
         let listed = u64::try_from(waiters.len()).unwrap_or(u64::MAX);
-        (listed <= waiting).then_some(Inspection { held, last_number, waiters, waiting })
+        let inspection = Inspection {
+            held,
+            last_number,
+            fault,
+            waiters,
+            waiting: Some(waiting),
+            wall_us,
+            source,
+        };
+        (listed <= waiting).then_some(inspection)
     }
 
     /// The answers of a batch: one for each that was asked for.
@@ -182,20 +199,29 @@ impl Fields {
         String::from_utf8(self.bytes()?).ok()
     }
 
+    /// What makes a grant impossible, if anything does.
+    fn fault_or_none(&mut self) -> Option<Option<FenceFault>> {
+        let word = self.text()?;
+        if word.is_empty() { Some(None) } else { fault(&word).map(Some) }
+    }
+
     /// What makes a grant impossible.
     fn fault(&mut self) -> Option<FenceFault> {
-        match self.text()?.as_str() {
-            "type" => Some(FenceFault::Type),
-            "value" => Some(FenceFault::Value),
-            "exhausted" => Some(FenceFault::Exhausted),
-            "queue" => Some(FenceFault::Queue),
-            _ => None,
-        }
+        fault(&self.text()?)
     }
 
     /// The same, of an op that has nothing to do with the queue.
     fn fault_of_fence(&mut self) -> Option<FenceFault> {
         self.fault().filter(|fault| *fault != FenceFault::Queue)
+    }
+
+    fn fault_of_confirmation(&mut self) -> Option<FenceFault> {
+        match self.text()?.as_str() {
+            "ahead" => Some(FenceFault::Ahead),
+            word => {
+                fault(word).filter(|fault| matches!(fault, FenceFault::Type | FenceFault::Value))
+            }
+        }
     }
 
     fn next(&mut self, opens: bool) -> Option<Next> {
@@ -268,6 +294,16 @@ impl Fields {
 
     pub(super) fn whole(&mut self) -> Option<u64> {
         self.bytes().and_then(|digits| whole(&digits))
+    }
+}
+
+fn fault(word: &str) -> Option<FenceFault> {
+    match word {
+        "type" => Some(FenceFault::Type),
+        "value" => Some(FenceFault::Value),
+        "exhausted" => Some(FenceFault::Exhausted),
+        "queue" => Some(FenceFault::Queue),
+        _ => None,
     }
 }
 

@@ -62,7 +62,7 @@ pub fn read(op: &Op, request: u64, answer: Answer) -> Result<Reply, Misread> {
         Op::Clock => fields.whole().map(|wall_us| Reply::Clock { wall_us }),
         Op::Release { token, open_ms, .. } => fields.released(token, *open_ms > 0),
         Op::ForceRelease { .. } => fields.forced(),
-        Op::Inspect { .. } => fields.inspection().map(Reply::Inspected),
+        Op::Inspect { unproved, .. } => fields.inspection(*unproved).map(Reply::Inspected),
         Op::Renew(leases) => {
             let answers = fields.each(leases, |fields, lease| fields.renewal(&lease.token));
             answers.map(Reply::Renewed)

@@ -62,7 +62,7 @@ fn ops() -> Vec<Op> {
         release(0),
         release(300),
         force,
-        Op::Inspect { key: key() },
+        Op::Inspect { key: key(), unproved: false },
         renew,
         look,
         Op::Clock,
@@ -127,15 +127,19 @@ fn each_op_takes_the_forms_of_its_own_script_and_no_others() {
         ("9 gone", "confirm"),
         ("9 held x :5", "confirm"),
         ("9 fault value", "confirm"),
+        ("9 fault ahead", "confirm"),
         ("9 fault queue", ""),
+        ("fault ahead", ""),
         ("free nobody", "release opening force"),
         ("free waiter", "release opening force"),
         ("free open", ""),
         ("released 000000000000000000000000000000a1@h nobody", "release opening force"),
         ("released 000000000000000000000000000000a1@h open", "opening"),
         ("released x nobody", "force"),
-        ("5 :0 [ ] free", "inspect"),
-        ("'' :0 [ ] held x :5", "inspect"),
+        ("9 primary 5 '' :0 [ ] free", "inspect"),
+        ("9 primary 5 queue :0 [ ] free", "inspect"),
+        ("9 replica 5 '' :0 [ ] free", ""),
+        ("9 primary '' '' :0 [ ] held x :5", "inspect"),
         ("[ renewed ]", "renew"),
         ("[ gone ]", "renew"),
         ("[ held x ]", "renew"),
@@ -192,9 +196,14 @@ fn an_answer_that_contradicts_its_question_is_not_taken() {
     ] {
         assert!(read(&op, 7, answer(reply)).is_err(), "{reply}");
     }
+    let unproved = Op::Inspect { key: key(), unproved: true };
+    for source in ["primary", "replica", "unproved"] {
+        assert!(read(&unproved, 7, answer(&format!("9 {source} 5 '' :0 [ ] free"))).is_ok());
+    }
+    assert!(read(&unproved, 7, answer("9 master 5 '' :0 [ ] free")).is_err());
     // More listed than there are; an entry without a ticket.
-    let inspect = Op::Inspect { key: key() };
-    assert!(read(&inspect, 7, answer("5 :0 [ x 9 ] free")).is_err());
-    assert!(read(&inspect, 7, answer("5 :2 [ x ] free")).is_err());
-    assert!(read(&inspect, 7, answer("5 :1 [ x 9 ] free")).is_ok());
+    let inspect = Op::Inspect { key: key(), unproved: false };
+    assert!(read(&inspect, 7, answer("9 primary 5 '' :0 [ x 9 ] free")).is_err());
+    assert!(read(&inspect, 7, answer("9 primary 5 '' :2 [ x ] free")).is_err());
+    assert!(read(&inspect, 7, answer("9 primary 5 '' :1 [ x 9 ] free")).is_ok());
 }

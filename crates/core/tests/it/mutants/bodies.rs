@@ -152,8 +152,21 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "inspect says 0 where there is no end",
         &["inspect"],
-        "'held', value, redis.call('PTTL', K)",
-        "'held', value, math.max(redis.call('PTTL', K), 0)",
+        "other or value, redis.call('PTTL', K)",
+        "other or value, math.max(redis.call('PTTL', K), 0)",
+    ),
+    Mutant("inspect tells no fault", &["inspect"], "number, fault or ''", "number, ''"),
+    Mutant(
+        "inspect tells no foreign queue",
+        &["inspect"],
+        "waiting, fault = 0, 'queue'",
+        "waiting = 0",
+    ),
+    Mutant(
+        "inspect tells whole seconds",
+        &["inspect"],
+        "{request, clock_digits()",
+        "{request, digits(redis.call('TIME')[1])",
     ),
     Mutant(
         "inspect rounds the number",

@@ -33,6 +33,22 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if type(tombstone) == 'table' then return {request, 'fault', 'queue'} end",
         "if type(tombstone) == 'table' then tombstone = false end",
     ),
+    // Numbers that are far ahead, and entries without number.
+    Mutant("what is far ahead is confirmed", &["confirm"], "then fault = 'ahead' end", "then end"),
+    Mutant(
+        "what is far ahead is left behind",
+        &["release"],
+        "raises and not is_far_ahead(ARGV[5], last)",
+        "raises",
+    ),
+    Mutant("far ahead begins early", AHEAD, "+ 3600000000\n", "+ 3599999999\n"),
+    Mutant("far ahead begins late", AHEAD, "+ 3600000000\n", "+ 3600000001\n"),
+    Mutant(
+        "a last number ahead counts for nothing",
+        AHEAD,
+        "math.max(last or 0, wall_us())",
+        "wall_us()",
+    ),
     // What is read of a value.
     Mutant("a byte less is read", READING, "'GETRANGE', key, 0, 255)\n  if", FEWER),
     Mutant("as many bytes are read as a token has", READING, "0, 255)\n  if", "0, 37)\n  if"),
@@ -48,6 +64,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 
 const FORCE: &[&str] = &["steal", "force_release"];
 const GIVEN_UP: &[&str] = &["acquire", "steal", "force_release"];
+const AHEAD: &[&str] = &["confirm", "release"];
 const READING: &[&str] = &["acquire", "resume", "release"];
 const FEWER: &str = "'GETRANGE', key, 0, 254)\n  if";
 const HALF: &str = "string.sub(waiters[i], 1, 30)";

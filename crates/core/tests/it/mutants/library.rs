@@ -16,7 +16,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if other then return nil, 'type' end",
         "",
     ),
-    Mutant("17 digits are a number", GRANTING, "#value <= 16", "#value <= 17"),
     Mutant(
         "digits before anything are a number",
         GRANTING,

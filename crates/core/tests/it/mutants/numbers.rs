@@ -123,7 +123,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "math.max(left, 86400000)",
         "math.max(left, 1)",
     ),
-    Mutant("release takes the number for an entry", RELEASE, "unpack(ARGV, 6)", "unpack(ARGV, 7)"),
+    Mutant(
+        "release takes the number for an entry",
+        RELEASE,
+        "for i = 6, #ARGV",
+        "for i = 7, #ARGV",
+    ),
     // The hint.
     Mutant("release tells nobody that waits", RELEASE, TELLS_ALL, ""),
     Mutant("an attempt that is undone tells all", RELEASE, TELLS_ALL, "tell_all()"),

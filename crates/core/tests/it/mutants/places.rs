@@ -151,18 +151,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "",
     ),
     // Leaving.
+    Mutant("who leaves stays", RELEASE, LEAVES, ""),
     Mutant(
-        "who leaves stays",
+        "who leaves, leaves by one entry",
         RELEASE,
-        "if ARGV[6] then redis.pcall('ZREM', Q, unpack(ARGV, 6)) end",
-        "",
+        "unpack(ARGV, i, math.min(i + 999, #ARGV))",
+        "ARGV[i]",
     ),
-    Mutant("who leaves, leaves by one entry", RELEASE, "unpack(ARGV, 6)", "ARGV[6]"),
     Mutant(
         "who leaves a free lock stays",
         RELEASE,
-        "if ARGV[6] then redis.pcall('ZREM'",
-        "if ARGV[6] and value then redis.pcall('ZREM'",
+        LEAVES,
+        "if value then redis.pcall('ZREM', Q, unpack(ARGV, 6)) end",
     ),
     Mutant("what is no queue cannot be left", RELEASE, "redis.pcall('ZREM'", "redis.call('ZREM'"),
     Mutant(
@@ -212,5 +212,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 
 const ACQUIRE: &[&str] = &["acquire"];
 const RELEASE: &[&str] = &["release"];
+const LEAVES: &str = "for i = 6, #ARGV, 1000 do \
+    redis.pcall('ZREM', Q, unpack(ARGV, i, math.min(i + 999, #ARGV))) end";
 const BEST: &str = "math.min(old or none, moved or none, tonumber(ticket) or none)";
 const KEPT: &str = "redis.call('PEXPIRE', Q, math.max(left, 0) + QUEUE_EXTRA_MS)";

@@ -116,7 +116,7 @@ fn force_release() -> Op {
 }
 
 fn inspect() -> Op {
-    Op::Inspect { key: lock() }
+    Op::Inspect { key: lock(), unproved: false }
 }
 
 fn number(number: u64) -> FencingToken {

@@ -164,6 +164,53 @@ fn a_release_leaves_the_number_of_its_lease() {
     ]);
 }
 
+/// What a damaged counter of another node says must not become this one's.
+#[test]
+fn a_number_that_is_far_ahead_is_neither_confirmed_nor_left_behind() {
+    let confirm_row = |name, last: Seen, n, answer, after: Seen| {
+        let keys = [token(&ours(), 400), last];
+        Case(name, keys, confirm(n), confirmed(answer), [token(&ours(), 400), after])
+    };
+    let ahead = || Confirmation::Faulty(FenceFault::Ahead);
+    let kept = || fence(3, 500);
+    let far = NOW + HOUR + 1;
+    check(&[
+        confirm_row("no number", nothing(), far, ahead(), nothing()),
+        confirm_row("confirm", kept(), far, ahead(), kept()),
+        confirm_row("confirm the last there is", kept(), LAST, ahead(), kept()),
+        confirm_row(
+            "confirm at the bound",
+            kept(),
+            far - 1,
+            Confirmation::Ours(number(far - 1)),
+            fence(far - 1, DAY + 1_000),
+        ),
+        confirm_row(
+            "its own numbers are ahead",
+            fence(NOW + 5, 500),
+            far + 4,
+            Confirmation::Ours(number(far + 4)),
+            fence(far + 4, DAY + 1_000),
+        ),
+        confirm_row(
+            "ahead of those, too",
+            fence(NOW + 5, 500),
+            far + 5,
+            ahead(),
+            fence(NOW + 5, 500),
+        ),
+    ]);
+    let row = |name, n, after: Seen| {
+        let reply = released(Release::Released(alice()));
+        Case(name, [token(&ours(), 400), kept()], release_at(n), reply, [nothing(), after])
+    };
+    check(&[
+        row("release", far, kept()),
+        row("release, the last there is", LAST, kept()),
+        row("release at the bound", far - 1, fence(far - 1, DAY)),
+    ]);
+}
+
 #[test]
 fn the_clock_is_told_exactly() {
     for kind in ServerKind::ALL {

@@ -1,6 +1,6 @@
 //! Giving a lock back, and looking at it: release, forced or not, and inspect.
 
-use tenure_core::Inspection;
+use tenure_core::{FenceFault, Inspection, Source};
 
 use super::*;
 
@@ -51,7 +51,21 @@ fn force_release_deletes_whatever_holds_it_and_leaves_data_alone_unless_told() {
 fn inspect_tells_and_changes_nothing() {
     let row = |name, keys: [Seen; 2], held, last_number: Option<u64>| {
         let last_number = last_number.map(number);
-        let told = Inspection { held, last_number, waiters: Vec::new(), waiting: 0 };
+        let fault = match &keys[1] {
+            seen if *seen == text("x", 500) => Some(FenceFault::Value),
+            seen if *seen == hash(500) => Some(FenceFault::Type),
+            seen if *seen == fence(LAST, 500) => Some(FenceFault::Exhausted),
+            _ => None,
+        };
+        let told = Inspection {
+            held,
+            last_number,
+            fault,
+            waiters: Vec::new(),
+            waiting: Some(0),
+            wall_us: NOW,
+            source: Source::Primary,
+        };
         Case(name, keys.clone(), inspect(), Reply::Inspected(told), keys)
     };
     check(&[

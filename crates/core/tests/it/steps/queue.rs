@@ -50,7 +50,7 @@ pub(super) fn op() -> impl Strategy<Value = Step> {
             place: None,
         }),
         1 => force_release(lock()).boxed(),
-        1 => lock().prop_map(|key| Op::Inspect { key }),
+        1 => lock().prop_map(|key| Op::Inspect { key, unproved: false }),
         1 => look().boxed(),
     ];
     let again = prop_oneof![1 => join().boxed(), 1 => look().boxed()];

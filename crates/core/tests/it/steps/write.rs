@@ -102,13 +102,16 @@ fn write(values: Vec<Vec<u8>>) -> impl Strategy<Value = Write> {
 /// Values of other libraries, some that look like a token, our own tokens, and data: long values
 /// at the bounds of what is read, of which one begins with a token of ours.
 fn lock_values() -> Vec<Vec<u8>> {
-    let others: [&[u8]; 6] = [
+    let others: [&[u8]; 9] = [
         b"",
         b"1",
         b"\0\xff\r\n",
         b"0123456789abcdef",
         b"0123456789ABCDEF0123456789ABCDEF@x",
         b"{\"a\":1}",
+        b"[1]",
+        b"<a>",
+        b"a{b}",
     ];
     let ours = || tokens().into_iter().map(|token| token.as_bytes().to_vec());
     let long = [255, 256, 257, 1_000].map(|length| vec![b'x'; length]);

@@ -64,6 +64,17 @@ fn two_attempts_and_a_node_that_forgets() {
     all("two, honest, a loss, a repair", 391_000, NumbersConfig { repairs: true, ..one });
 }
 
+/// One node's counter is damaged, or was drawn from a clock that was far ahead.
+#[test]
+fn two_attempts_and_a_node_whose_numbers_are_far_ahead() {
+    let ahead = NumbersConfig { last: [1, 1, 200], ..honest() };
+    all("two, honest, far ahead", 216_000, NumbersConfig { limits: true, ..ahead });
+    let ahead = NumbersConfig { last: [0, 1, 200], proposals: [2, 3, 0], ..honest() };
+    all("two, honest, far ahead, proposals", 21_000, ahead);
+    // A clock that stepped back leaves a majority ahead, which goes on.
+    all("two, honest, two far ahead", 51_000, NumbersConfig { last: [0, 200, 201], ..honest() });
+}
+
 #[test]
 fn two_attempts_as_far_as_time_permits() {
     let states = scale(150_000, 20_000_000);

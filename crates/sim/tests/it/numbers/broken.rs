@@ -41,6 +41,12 @@ fn the_middle_number_is_given_twice() {
     finds(Kind::SameNumber, 14, NumbersFlaw::MiddleNumber, dishonest());
 }
 
+#[test]
+fn without_a_bound_one_counter_spoils_the_others() {
+    let config = NumbersConfig { last: [1, 1, 200], ..NumbersConfig::default() };
+    finds(Kind::Spoiled, 7, NumbersFlaw::NoBound, config);
+}
+
 fn losing(losses: u8) -> NumbersConfig {
     NumbersConfig { losses, repairs: true, ..NumbersConfig::default() }
 }

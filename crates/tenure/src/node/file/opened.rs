@@ -124,7 +124,7 @@ fn carry_out(op: &Op, table: &Table<'_>) -> Result<(Reply, Vec<Wake>), Fault> {
             (Reply::Looked(answers), Vec::new())
         }
         Op::Clock => (Reply::Clock { wall_us: at.wall_us }, Vec::new()),
-        Op::Inspect { key } => table.with(key, |row| {
+        Op::Inspect { key, .. } => table.with(key, |row| {
             // A list of waiters has none that are gone.
             row.forget_absent(table.present);
             row.apply(at, table.present, op)

@@ -82,6 +82,8 @@ pub(super) struct Greeting {
     cut_off: bool,
     /// Ops may be written before the replies are here.
     eager: bool,
+    /// A replica will do: somebody wants to read there, and its scripts refuse all else.
+    accepts_replica: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +105,7 @@ impl Greeting {
         name: &Arc<str>,
         address: &Arc<ServerAddress>,
         past: &Past,
+        accepts_replica: bool,
         out: &mut BytesMut,
     ) -> Self {
         let mut hello: Vec<&[u8]> = vec![b"HELLO", b"3"];
@@ -123,7 +126,17 @@ impl Greeting {
         let cut_off = !past.has_unknown();
         let told = Told::default();
         let (name, address) = (Arc::clone(name), Arc::clone(address));
-        Self { name, address, expected, client: None, peer: None, told, cut_off, eager }
+        Self {
+            name,
+            address,
+            expected,
+            client: None,
+            peer: None,
+            told,
+            cut_off,
+            eager,
+            accepts_replica,
+        }
     }
 
     /// Whether ops may be written now.
@@ -181,7 +194,7 @@ impl Greeting {
         for (name, value) in fields {
             match (name.as_str(), value) {
                 ("id", Answer::Int(id)) => self.client = Some(*id),
-                ("role", Answer::Bytes(role)) if role != b"master" => {
+                ("role", Answer::Bytes(role)) if role != b"master" && !self.accepts_replica => {
                     return Err(NodeError::new(&self.name, NodeErrorKind::ReadOnly));
                 }
                 _ => {}

@@ -54,6 +54,8 @@ struct Shared {
     timers: Rc<Timers>,
     /// The engine has no other node.
     is_sole: bool,
+    /// Somebody wants to read at a replica, too.
+    accepts_replica: Cell<bool>,
     /// Ops that no connection has taken yet.
     queue: RefCell<VecDeque<Request>>,
     /// Wakes the node's task when the queue or `hang_up` changed.
@@ -113,6 +115,7 @@ impl RedisNode {
             name: address.to_string().into(),
             timers: Rc::clone(timers),
             is_sole,
+            accepts_replica: Cell::default(),
             queue: RefCell::default(),
             task: RefCell::default(),
             next_request: Cell::new(1),
@@ -141,6 +144,9 @@ impl RedisNode {
 impl RedisNode {
     fn ask(&self, op: Op, waiter: Option<(Rc<Waiter>, Brought)>, limit: Duration) -> Call {
         let shared = Rc::clone(&self.shared);
+        if matches!(op, Op::Inspect { unproved: true, .. }) {
+            shared.accepts_replica.set(true);
+        }
         let (answer, answered) = oneshot::channel();
         let sent = Rc::new(Cell::new(false));
         let number = shared.next_request.get();

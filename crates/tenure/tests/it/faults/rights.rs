@@ -154,7 +154,7 @@ fn the_rights_that_the_readme_names_are_enough_for_everything() {
         let guard = lock.acquire().unwrap();
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| other.lock(&key).ttl(ms(900)).acquire());
-            eventually(LIMIT, "it waits", || lock.inspect().unwrap().waiting == 1);
+            eventually(LIMIT, "it waits", || lock.inspect().unwrap().waiting == Some(1));
             // Long enough for renewals, a watch, and looks.
             hold(ms(1_500));
             guard.extend(ms(2_000)).unwrap();

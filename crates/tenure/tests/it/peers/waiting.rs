@@ -169,7 +169,9 @@ fn d13_who_competes_gets_a_fair_share() {
         for who in 0..clients.len() {
             scope.spawn(move || share(who));
         }
-        tenure_testkit::eventually(LIMIT, "all wait", || look.inspect().unwrap().waiting == 10);
+        tenure_testkit::eventually(LIMIT, "all wait", || {
+            look.inspect().unwrap().waiting == Some(10)
+        });
         guard.release().unwrap();
     });
     let order = order.into_inner().unwrap();

@@ -15,7 +15,7 @@ fn is_noticed_by_the_head(server: &Server, delete: impl Fn(&str)) {
     let holder = connect().lock(&key).ttl(secs(3_600)).acquire().unwrap();
     let waiting = |count| {
         let inspection = connect().lock(&key).inspect().unwrap();
-        inspection.waiting == count
+        inspection.waiting == Some(count)
     };
     thread::scope(|scope| {
         let mut waiters = Vec::new();

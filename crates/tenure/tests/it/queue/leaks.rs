@@ -62,7 +62,7 @@ fn wait_for(holder: &Client, waiter: &Client, names: std::ops::Range<usize>) {
                     let guard = holder.lock(&key).ttl(secs(600)).acquire().unwrap();
                     let (lock, look) = (waiter.lock(&key).ttl(secs(600)), holder.lock(&key));
                     let waiting = thread::spawn(move || lock.acquire().unwrap().release());
-                    let waits = || look.inspect().unwrap().waiting == 1;
+                    let waits = || look.inspect().unwrap().waiting == Some(1);
                     eventually(LIMIT, "it stands in the queue", waits);
                     guard.release().unwrap();
                     waiting.join().unwrap().unwrap();

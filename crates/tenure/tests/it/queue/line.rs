@@ -49,7 +49,7 @@ impl Line {
 
     /// How many stand in the queue, by the server's word.
     pub(crate) fn waiting(&self) -> u64 {
-        self.look.inspect().unwrap().waiting
+        self.look.inspect().unwrap().waiting.unwrap()
     }
 
     /// One more, who stands behind all others when this returns.

@@ -184,7 +184,7 @@ async fn what_is_wrong_at_one_lock_harms_no_other_waiter() {
     let Err(AcquireError::NoQuorum(none)) = waiters.remove(1).await.unwrap() else {
         panic!("nobody can wait there");
     };
-    assert_eq!(none.failed[0].kind(), NodeErrorKind::FenceUnusable);
+    assert_eq!(none.failed[0].kind(), NodeErrorKind::QueueUnusable);
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
     drop(held.remove(1));
     for (guard, waiter) in held.into_iter().zip(waiters) {

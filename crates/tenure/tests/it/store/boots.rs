@@ -156,7 +156,7 @@ fn waiters_of_another_boot_are_neither_listed_nor_served() {
     drop(waiter);
     reboot(&store.sql(), "k");
     let seen = store.lock("k").inspect().unwrap();
-    assert_eq!((seen.waiting, seen.waiters.len()), (0, 0));
+    assert_eq!((seen.waiting, seen.waiters.len()), (Some(0), 0));
     guard.release().unwrap();
     store.lock("k").try_acquire().unwrap().expect("nobody is served before").release().unwrap();
 }

@@ -28,7 +28,7 @@ pub(super) fn wait() {
 /// Waits until so many stand in the queue.
 pub(super) fn until_waiting(store: &Store, count: u64) {
     let lock = store.lock("k");
-    eventually(LIMIT, "all wait", || lock.inspect().unwrap().waiting == count);
+    eventually(LIMIT, "all wait", || lock.inspect().unwrap().waiting == Some(count));
 }
 
 /// Starts this many, each behind the one before it.
@@ -114,7 +114,7 @@ pub(super) fn take_turns() {
     for round in 1..=rounds {
         let guard = lock.acquire().unwrap();
         if round < rounds {
-            eventually(LIMIT, "the other waits", || seen.inspect().unwrap().waiting == 1);
+            eventually(LIMIT, "the other waits", || seen.inspect().unwrap().waiting == Some(1));
         }
         guard.release().unwrap();
     }
@@ -147,7 +147,7 @@ fn where_there_can_be_no_sockets_waiters_poll_and_are_served() {
     let mut waiter = store.start("wait in the store", &[]);
     assert_eq!(waiter.hear(), "waits");
     thread::sleep(ms(50));
-    assert_eq!(store.lock("k").inspect().unwrap().waiting, 0);
+    assert_eq!(store.lock("k").inspect().unwrap().waiting, Some(0));
     guard.release().unwrap();
     assert_eq!(waiter.hear(), "acquired");
 }
@@ -164,7 +164,7 @@ fn a_store_with_a_long_path_tells_its_waiters() {
     let settings = [("STORE", file.to_str().unwrap())];
     let mut waiter = Program::start("wait in the store", &settings);
     assert_eq!(waiter.hear(), "waits");
-    eventually(LIMIT, "it waits", || lock.inspect().unwrap().waiting == 1);
+    eventually(LIMIT, "it waits", || lock.inspect().unwrap().waiting == Some(1));
     guard.release().unwrap();
     assert_eq!(waiter.hear(), "acquired");
 }

@@ -182,7 +182,7 @@ fn polled_beside_a_queue(let_others_in: Option<u32>, looks: u32) -> (u32, u32) {
         }
         // Whoever waits then still gets it.
         let _over = raised_at_the_end(&over);
-        eventually(LIMIT, "three wait", || lock.inspect().unwrap().waiting == 3);
+        eventually(LIMIT, "three wait", || lock.inspect().unwrap().waiting == Some(3));
         first.release().unwrap();
         let mut won = 0;
         for _ in 0..looks {
@@ -223,7 +223,7 @@ fn a_lock_that_was_left_free_goes_to_the_next_waiter() {
         let waiter = Client::connect(&shared(kind).url()).unwrap().lock(&key);
         let mut monitor = shared(kind).monitor();
         let waiter = thread::spawn(move || waiter.acquire());
-        eventually(LIMIT, "one waits", || lock.inspect().unwrap().waiting == 1);
+        eventually(LIMIT, "one waits", || lock.inspect().unwrap().waiting == Some(1));
         guard.release().unwrap();
         let next = waiter.join().unwrap().unwrap();
         let seen = monitor.so_far();

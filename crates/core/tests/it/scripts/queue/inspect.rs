@@ -1,6 +1,6 @@
 //! Looking at who waits.
 
-use tenure_core::{Inspection, Waiter};
+use tenure_core::{FenceFault, Inspection, Source, Waiter};
 
 use super::*;
 
@@ -14,8 +14,11 @@ fn inspect_lists_who_waits_in_order() {
         let told = Inspection {
             held: Some(held(bob(), Some(500))),
             last_number: Some(number(7)),
-            waiting: u64::try_from(waiters.len()).unwrap(),
+            waiting: Some(u64::try_from(waiters.len()).unwrap()),
             waiters,
+            fault: None,
+            wall_us: NOW,
+            source: Source::Primary,
         };
         let keys = [token(&theirs(), 500), fence(7, 5_000), waiting];
         Case(name, keys.clone(), inspect(), Reply::Inspected(told), keys, vec![])
@@ -39,8 +42,67 @@ fn inspect_lists_who_waits_in_order() {
             queue(&[waits(5_000_000_000_000_000, &carol(), live(1))], 9),
             vec![waiter(&carol(), 5_000_000_000_000_000)],
         ),
-        row("something else", hash(9), vec![]),
     ]);
+}
+
+/// What would be refused is not told as free.
+#[test]
+fn inspect_says_what_is_in_the_way_of_a_grant() {
+    let row = |name, number_at: Seen, queue_at: Seen, fault| {
+        let told = Inspection {
+            held: None,
+            last_number: (number_at == fence(FencingToken::MAX.get(), 500))
+                .then_some(FencingToken::MAX),
+            waiting: Some(0),
+            waiters: Vec::new(),
+            fault: Some(fault),
+            wall_us: NOW,
+            source: Source::Primary,
+        };
+        let keys = [nothing(), number_at, queue_at];
+        Case(name, keys.clone(), inspect(), Reply::Inspected(told), keys, vec![])
+    };
+    check(&[
+        row("no number", text("x", 500), nothing(), FenceFault::Value),
+        row("a hash for a number", hash(500), nothing(), FenceFault::Type),
+        row(
+            "the last number",
+            fence(FencingToken::MAX.get(), 500),
+            nothing(),
+            FenceFault::Exhausted,
+        ),
+        row("a hash for a queue", nothing(), hash(9), FenceFault::Queue),
+        row("a text for a queue, and no number", text("x", 9), text("x", 9), FenceFault::Queue),
+    ]);
+}
+
+/// Who may not write, and a replica, prove nothing; they are told apart, and answer if that is
+/// wanted.
+#[test]
+fn a_reading_says_whether_it_is_proved() {
+    let unproved = Op::Inspect { key: lock(), unproved: true };
+    for kind in ServerKind::ALL {
+        let mut node = Node::start(kind);
+        for before in [token(&theirs(), 500), nothing()] {
+            let reads = |node: &mut Node, from: Source| {
+                let Ok(Reply::Inspected(told)) = node.ask(&unproved) else {
+                    panic!("{kind}: not inspected");
+                };
+                assert_eq!(told.source, from, "{kind}");
+                assert_eq!(told.held.is_some(), before != nothing(), "{kind}");
+                assert_eq!(node.ask(&inspect()).is_ok(), from == Source::Primary, "{kind}");
+            };
+            node.reset();
+            put(&mut node, &[before.clone(), fence(7, 500)]);
+            reads(&mut node, Source::Primary);
+            node.cmd(&["ACL", "SETUSER", "default", "-@write", "+eval", "+evalsha"]);
+            reads(&mut node, Source::Unproved);
+            node.cmd(&["ACL", "SETUSER", "default", "+@all"]);
+            assert!(node.cmd(&["REPLICAOF", "127.0.0.1", "1"]).is_ok());
+            reads(&mut node, Source::Replica);
+            assert!(node.cmd(&["REPLICAOF", "NO", "ONE"]).is_ok());
+        }
+    }
 }
 
 #[test]
@@ -52,7 +114,7 @@ fn inspect_lists_the_first_hundred_and_counts_all() {
         let Ok(Reply::Inspected(told)) = node.ask(&inspect()) else {
             panic!("{kind}: not inspected");
         };
-        assert_eq!(told.waiting, 150, "{kind}");
+        assert_eq!(told.waiting, Some(150), "{kind}");
         let tickets: Vec<_> = told.waiters.iter().map(|waiter| waiter.ticket.get()).collect();
         assert_eq!(tickets, (0..100).collect::<Vec<_>>(), "{kind}");
     }

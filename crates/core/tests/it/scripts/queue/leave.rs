@@ -50,6 +50,24 @@ fn who_leaves_is_in_the_queue_no_more() {
     ]);
 }
 
+/// More than a call of Lua takes at once.
+#[test]
+fn who_leaves_may_name_any_number_of_entries() {
+    let entries: Vec<_> = (0..20_000).map(|i| entry(Channel::new(i))).collect();
+    let stands = |i: usize| (5, entries[i].member(&ours()));
+    let mine = [stands(0), stands(999), stands(1_000), stands(19_999)];
+    let keys = |lock, queue| [lock, fence(7, 5_000), queue];
+    let reply = released(Release::Released(alice()));
+    check(&[Case(
+        "20,000",
+        keys(token(&ours(), 500), queue(&mine, 70_000)),
+        leave(&entries, false),
+        reply,
+        keys(nothing(), nothing()),
+        vec![],
+    )]);
+}
+
 #[test]
 fn who_leaves_does_not_hand_the_lock_to_itself() {
     let waiting = [waits(5, &ours(), live(0)), waits(6, &carol(), live(1))];

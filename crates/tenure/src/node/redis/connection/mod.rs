@@ -84,7 +84,13 @@ impl Connection {
         shared.to_listen.replace(shared.waiters.hearers.channels());
         shared.tracks.set(true);
         let mut out = BytesMut::new();
-        let greeting = Greeting::begin(&shared.name, &shared.address, past, &mut out);
+        let greeting = Greeting::begin(
+            &shared.name,
+            &shared.address,
+            past,
+            shared.accepts_replica.get(),
+            &mut out,
+        );
         Ok(Self {
             shared: Rc::clone(shared),
             stream,
