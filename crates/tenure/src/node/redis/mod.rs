@@ -54,7 +54,6 @@ struct Shared {
     timers: Rc<Timers>,
     /// The engine has no other node.
     is_sole: bool,
-    /// Somebody wants to read at a replica, too.
     accepts_replica: Cell<bool>,
     /// Ops that no connection has taken yet.
     queue: RefCell<VecDeque<Request>>,
