@@ -147,7 +147,11 @@ impl<'a> Watch<'a> {
         {
             let now = Moment::now();
             if now >= ending.kill_at + DYING {
-                // Nobody lists them, and their own parent may never reap them.
+                // Those that nobody lists are dead, and their own parent may never reap them.
+                let survivors = self.child.others();
+                if !survivors.is_empty() {
+                    name(&survivors);
+                }
                 return;
             }
             // Those that the tool has not adopted end without a signal to it.

@@ -82,9 +82,13 @@ fn under_another_namespace_s_proc_nobody_else_is_signalled() {
     let script = format!("echo $TENURE_TOKEN > {}; exec sleep 300", file.display());
     let mut command = in_a_container();
     command.args([TENURE, "run", "--kill-after", "300ms", &key, "sh", "-c", &script]);
-    let mut running = command.env("TENURE_SERVERS", servers).spawn().unwrap();
+    command.env("TENURE_SERVERS", servers).stderr(std::process::Stdio::piped());
+    let running = command.spawn().unwrap();
     crate::setups::lose(servers, &key, &file);
-    assert_eq!(running.wait().unwrap().code(), Some(70));
+    let ended = running.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    // Nor is any of them taken for what the command has left.
+    assert!(ended.status.code() == Some(70) && said.starts_with("tenure: lost the lock"), "{said}");
     assert!(bystander.try_wait().unwrap().is_none());
     bystander.kill().unwrap();
     bystander.wait().unwrap();

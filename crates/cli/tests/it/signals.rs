@@ -38,55 +38,67 @@ fn o14_the_command_is_told_once_and_cleans_up_under_the_lock() {
     assert_eq!(fs::read_to_string(&told).unwrap(), "told\n");
 }
 
+/// A command that writes down each SIGTERM, and SIGUSR1; both are handled before it looks whether
+/// it may end.
+fn recorder(dir: &TempDir) -> String {
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    format!(
+        "exec 2>/dev/null; trap 'echo told >> {}' TERM; trap ': > {}' USR1; echo $$ > {}; \
+         while [ ! -e {} ]; do sleep 0.02; done; exit 5",
+        file("told"),
+        file("marked"),
+        file("ready"),
+        file("done")
+    )
+}
+
 /// As when a supervisor signals a whole control group in which tools are nested.
 #[test]
 fn the_command_is_not_told_to_end_twice_within_a_moment() {
-    let key = key();
-    let dir = TempDir::new();
-    let file = |name: &str| dir.path().join(name).display().to_string();
-    let (ready, told) = (file("ready"), file("told"));
-    let script = format!(
-        "exec 2>/dev/null; trap 'echo told >> {told}' TERM; trap 'exit 5' USR1; : > {ready}; \
-         while :; do sleep 0.02; done"
-    );
-    let running = Tenure::new().server(shared()).args([&key]).sh(&script).start();
-    eventually(PATIENCE, "the command is ready", || fs::exists(&ready).unwrap());
+    let (key, dir) = (key(), TempDir::new());
+    let file = |name: &str| dir.path().join(name);
+    let running = Tenure::new().server(shared()).args([&key]).sh(&recorder(&dir)).start();
+    pid_in(&file("ready"));
     running.signal(Signal::TERM);
-    eventually(PATIENCE, "it is told", || fs::exists(&told).unwrap());
+    eventually(PATIENCE, "it is told", || file("told").exists());
     running.signal(Signal::TERM);
     running.signal(Signal::USR1);
+    eventually(PATIENCE, "the last signal has come", || file("marked").exists());
+    fs::write(file("done"), "").unwrap();
     running.wait().code(5).silent();
-    assert_eq!(fs::read_to_string(&told).unwrap(), "told\n");
+    assert_eq!(fs::read_to_string(file("told")).unwrap(), "told\n");
 }
 
 /// systemd does so by default, and tells the tool that it is a unit's main process.
 #[test]
 fn a_supervisor_that_signals_all_processes_of_a_unit_has_the_command_told_once() {
     for also_command in [true, false] {
-        let key = key();
-        let dir = TempDir::new();
-        let file = |name: &str| dir.path().join(name).display().to_string();
-        let (ready, told) = (file("ready"), file("told"));
-        // It has a moment to end before the tool hands the signal on.
-        let command = format!(
-            "exec 2>/dev/null; trap 'echo told >> {told}; exit 5' TERM; echo $$ > {ready}; \
-             while :; do sleep 0.02; done"
-        );
-        fs::write(dir.path().join("command"), command).unwrap();
+        let (key, dir) = (key(), TempDir::new());
+        let file = |name: &str| dir.path().join(name);
+        fs::write(file("command"), recorder(&dir)).unwrap();
         let script = format!(
             "SYSTEMD_EXEC_PID=$$ exec {TENURE} run --server {} {key} sh {}",
             shared().url(),
-            file("command")
+            file("command").display()
         );
         let mut unit = crate::tool::in_a_session();
         let mut unit = unit.args(["sh", "-c", &script]).spawn().unwrap();
-        let command = pid_in(ready.as_ref());
-        kill_process(Pid::from_child(&unit), Signal::TERM).unwrap();
+        let command = pid_in(&file("ready"));
+        let tool = Pid::from_child(&unit);
+        let told = || eventually(PATIENCE, "it is told", || file("told").exists());
         if also_command {
             kill_process(command, Signal::TERM).unwrap();
+            told();
         }
+        kill_process(tool, Signal::TERM).unwrap();
+        if !also_command {
+            told();
+        }
+        kill_process(tool, Signal::USR1).unwrap();
+        eventually(PATIENCE, "the last signal has come", || file("marked").exists());
+        fs::write(file("done"), "").unwrap();
         assert_eq!(unit.wait().unwrap().code(), Some(5));
-        assert_eq!(fs::read_to_string(&told).unwrap(), "told\n", "{also_command}");
+        assert_eq!(fs::read_to_string(file("told")).unwrap(), "told\n", "{also_command}");
         assert!(is_free(shared(), &key));
     }
 }
