@@ -48,7 +48,7 @@ impl fmt::Display for LossReason {
             Self::Expired => f.write_str("the lease ran out before a renewal succeeded"),
             Self::Paused { pause } => write!(
                 f,
-                "the lease ran out while this process was stopped or suspended, for at least {:.1} s",
+                "the lease ran out while this process was stopped or suspended for {:.1} s or more",
                 pause.as_secs_f64()
             ),
             Self::Gone => f.write_str("the key is gone from the server"),

@@ -22,8 +22,8 @@ use crate::{
 ///
 /// Leases run on a real clock, whatever a runtime's clock does. Under `tokio::time::pause` a
 /// time-out around a call to a server fires at once, since that clock moves while the caller waits
-/// for the network; it does not around [`blocking`](crate::blocking) in `spawn_blocking`, which holds
-/// that clock. Calls at `memory://` are answered before it can move.
+/// for the network; it does not around [`blocking`](crate::blocking) in `spawn_blocking`, which
+/// holds that clock. Calls at `memory://` are answered before it can move.
 ///
 /// A client does not survive `fork`: in the child every call answers `EngineStopped`, and dropping
 /// a guard there releases nothing.

@@ -1,8 +1,8 @@
 //! Whether the engines of tables in memory have anything left to do.
 //!
 //! They have no network to wait for: whatever a caller asks is done before its call returns. A
-//! runtime with a paused clock depends on that. It moves its clock as soon as its tasks are idle, and
-//! would fire every time-out around a call that another thread has yet to answer.
+//! runtime with a paused clock depends on that. It moves its clock as soon as its tasks are idle,
+//! and would fire every time-out around a call that another thread has yet to answer.
 
 use std::{
     cell::Cell,

@@ -155,7 +155,7 @@ fn renewals_go_along_with_one_that_is_due() {
     assert!(lease.poll_renewal(at(3_100), ms(200)));
 }
 
-/// The caller extends to each part of the TTL, at each pace; the server is well and answers at once.
+/// The caller extends to each part of the TTL, at each pace; the server answers at once.
 #[test]
 fn an_extension_of_any_length_puts_no_renewal_off_past_the_end() {
     for (ttl, percent, every) in [100, 3_000, 10_000].into_iter().flat_map(|ttl| {

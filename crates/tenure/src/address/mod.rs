@@ -179,10 +179,8 @@ impl Address {
 
     /// What is unwise about it, for people.
     pub(crate) fn warning(&self) -> Option<&str> {
-        match self {
-            Self::Server(server) => server.warning.as_deref(),
-            _ => None,
-        }
+        let Self::Server(server) = self else { return None };
+        server.warning.as_deref()
     }
 
     fn server(server: ServerAddress) -> Self {

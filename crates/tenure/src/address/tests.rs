@@ -168,7 +168,9 @@ proptest! {
                             Place::Tcp { host, .. } => host.clone(),
                             Place::Unix(path) => path.display().to_string(),
                         },
-                        address => address.to_string(),
+                        address @ Address::Memory(_) => address.to_string(),
+                        #[cfg(feature = "file")]
+                        address @ Address::File(_) => address.to_string(),
                     });
                     if !places.collect::<String>().contains(MARK) {
                         let shown = format!("{addresses:?}");

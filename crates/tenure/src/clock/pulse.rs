@@ -7,8 +7,8 @@ use std::{
 
 use tenure_core::{Pause, Timestamp};
 
-/// When the engine's thread is to run next, and its last pause. Other threads may look: after a stop
-/// of the whole process they may run first.
+/// When the engine's thread is to run next, and its last pause. Other threads may look: after a
+/// stop of the whole process they may run first.
 #[derive(Debug)]
 pub(crate) struct Pulse(Mutex<Beats>);
 

@@ -2,7 +2,7 @@
 
 use std::{rc::Rc, time::Duration};
 
-use tenure_core::{Op, Timestamp, TtlLeft, Waiting};
+use tenure_core::{Op, Timestamp, Waiting};
 
 use super::{
     command::{AcquireReply, AcquireRequest, Acquired},
@@ -58,12 +58,9 @@ impl State {
             let limit = Limit::of(&self.nodes, request, &waiting);
             let tried = quest.attempt(&mut waiting, limit).await;
             let now = clock::now();
-            let random = random::jitter();
-            let mut parked = false;
-            if let Tried::Held(held) | Tried::Queued { held, .. } = &tried
-                && held.ttl_left == TtlLeft::Never
-                && !std::mem::replace(&mut is_endless, true)
-            {
+            let (random, mut parked) = (random::jitter(), false);
+            if !is_endless && let Some(held) = tried.endless() {
+                is_endless = true;
                 event::held_without_end(key, class, &held.holder);
             }
             let next = match tried {
@@ -71,10 +68,7 @@ impl State {
                     if let Some(measured) = quest.too_far()
                         && let Some(error) = measured.await
                     {
-                        quest.decline();
-                        let needed = self.nodes.quorum().needed();
-                        let none = NoQuorum::new(needed, needed, vec![error]);
-                        return Err(AcquireError::NoQuorum(none));
+                        return Err(self.declined(quest, error));
                     }
                     event::acquired(key, class, now.since(began));
                     return Ok(Acquired::Yes(quest.hold(number, sent)?));
@@ -84,11 +78,7 @@ impl State {
                 Tried::Again => continue,
                 Tried::Held(held) => {
                     event::contended(key, class, &held.holder);
-                    let next = if quest.is_split() {
-                        waiting.handle_split(now, held.ttl_left, random)
-                    } else {
-                        waiting.handle_held(now, held.ttl_left, random)
-                    };
+                    let next = quest.next_try(&mut waiting, now, &held, random);
                     // Refused without a place: nothing under this token is anywhere, or it is
                     // undone as this one ends.
                     quest = Quest::begin(self, request, quest.seen)?;
@@ -113,12 +103,10 @@ impl State {
                 Tried::Untold(none, held) => {
                     none.failed.iter().for_each(|error| event::untold(key, class, error));
                     was_slow = held.is_none() && is_slow(&none);
+                    let may_be_connecting = now < patience && is_slow(&none);
                     let next = match held {
                         Some(held) => waiting.handle_held(now, held.ttl_left, random),
-                        None if will_tell(&none)
-                            || is_busy_store(&none)
-                            || now < patience && is_slow(&none) =>
-                        {
+                        None if may_be_connecting || will_tell(&none) || is_busy_store(&none) => {
                             waiting.handle_not_yet(now, random)
                         }
                         None => waiting.handle_unknown(now, random),
@@ -139,6 +127,13 @@ impl State {
                 hearing.pause(&mut waiting, next).await;
             }
         }
+    }
+
+    /// Gives a lease back that could not be kept, for this reason.
+    fn declined(&self, quest: Quest<'_>, error: NodeError) -> AcquireError {
+        quest.decline();
+        let needed = self.nodes.quorum().needed();
+        AcquireError::NoQuorum(NoQuorum::new(needed, needed, vec![error]))
     }
 
     /// Sleeps until it is time to ask again, or until the waiter is told to.

@@ -26,7 +26,7 @@ pub(crate) enum Command {
     /// Prove that a lease's key was there all the time.
     Revalidate { lease: LeaseId, reply: oneshot::Sender<Result<(), RevalidateError>> },
     /// Give a lease back; without a reply for a dropped guard.
-    Release { lease: LeaseId, reply: Option<oneshot::Sender<Result<(), ReleaseError>>>, open: Open },
+    Release { lease: LeaseId, reply: Option<ReleaseReply>, open: Open },
     /// Stop renewing a lease and leave its key alone.
     Detach { lease: LeaseId },
     /// Ask one op of the nodes: an inspection, or a release by force or by token.
@@ -40,6 +40,9 @@ pub(crate) enum Command {
     /// Write what is queued, then stop.
     Stop,
 }
+
+/// Where the outcome of a release goes.
+pub(crate) type ReleaseReply = oneshot::Sender<Result<(), ReleaseError>>;
 
 /// Where the outcome of an acquisition goes.
 pub(crate) type AcquireReply = oneshot::Sender<Result<Acquired, AcquireError>>;

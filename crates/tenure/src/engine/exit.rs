@@ -1,7 +1,7 @@
 //! The end of the program: what handles in a `static` have released is written before it.
 //!
-//! Nobody drops a `static`, so the last handle's flush never comes. The C library calls this one, on
-//! the way out of `main` and of [`std::process::exit`].
+//! Nobody drops a `static`, so the last handle's flush never comes. The C library calls this one,
+//! on the way out of `main` and of [`std::process::exit`].
 
 use std::{
     mem,

@@ -63,7 +63,8 @@ impl fmt::Display for Limit {
             Source::Setting => write!(f, "no answer within {span:?}, the node limit that was set"),
             Source::Ttl(ttl) => write!(
                 f,
-                "no answer within {span:?}, the limit for a TTL of {:?}; set a longer TTL or node limit",
+                "no answer within {span:?}, the limit for a TTL of {:?}; \
+                 set a longer TTL or node limit",
                 ttl.get()
             ),
             Source::Wait => write!(f, "no answer within {span:?}, the rest of the wait"),
@@ -112,8 +113,8 @@ pub(super) fn round_trip(nodes: &Nodes) -> Duration {
 pub(super) fn too_far(nodes: &Nodes, ttl: Ttl, round_trip: Duration) -> NodeError {
     let wanted = whole_ms(round_trip * TRIPS + SHORTEST_LIMIT * 2);
     let words = format!(
-        "a round trip takes {:?}, and a lease with a TTL of {:?} ends before a renewal is answered; \
-         set a TTL of at least {wanted:?}",
+        "a round trip takes {:?}, and a lease with a TTL of {:?} ends before a renewal is \
+         answered; set a TTL of at least {wanted:?}",
         whole_ms(round_trip),
         ttl.get()
     );

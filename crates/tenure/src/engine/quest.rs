@@ -4,7 +4,7 @@ use std::{pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
 use tenure_core::{
     Attempt, FencingToken, Held, Holder, NodeId, Op, Outcome, Quorum, Reply, Ticket, Timestamp,
-    Token, Ttl, Vote, Wait, Waiting,
+    Token, Ttl, TtlLeft, Vote, Wait, Waiting,
 };
 
 use super::{
@@ -40,6 +40,14 @@ pub(super) enum Tried {
     /// It could not be told; and who holds the lock where it could, if without them there would be
     /// a majority: waiting for them may help.
     Untold(NoQuorum, Option<Held>),
+}
+
+impl Tried {
+    /// Who holds the lock by a key without a TTL.
+    pub(super) fn endless(&self) -> Option<&Held> {
+        let (Self::Held(held) | Self::Queued { held, .. }) = self else { return None };
+        (held.ttl_left == TtlLeft::Never).then_some(held)
+    }
 }
 
 /// One acquisition under one token: its tries, until it holds the lock or gives up.
@@ -85,7 +93,7 @@ impl<'a> Quest<'a> {
     }
 
     /// Whether the votes of several nodes were split: it may be that nobody holds the lock.
-    pub(super) fn is_split(&self) -> bool {
+    fn is_split(&self) -> bool {
         self.ballot.as_deref().is_some_and(Ballot::is_split)
     }
 
@@ -198,8 +206,8 @@ impl<'a> Quest<'a> {
         tried
     }
 
-    /// Whether the lease that was granted could be kept, if that is in doubt; the error when it could
-    /// not. One that is taken up was kept until now. In a box, since it is rare.
+    /// Whether the lease that was granted could be kept, if that is in doubt; the error when it
+    /// could not. One that is taken up was kept until now. In a box, since it is rare.
     pub(super) fn too_far(
         &self,
     ) -> Option<Pin<Box<impl Future<Output = Option<NodeError>> + use<'a>>>> {
@@ -225,6 +233,21 @@ impl<'a> Quest<'a> {
     /// Gives back what was granted.
     pub(super) fn decline(mut self) {
         self.open = true;
+    }
+
+    /// When to try again where another holds the lock, or each of several has a part of the nodes.
+    pub(super) fn next_try(
+        &self,
+        waiting: &mut Waiting,
+        now: Timestamp,
+        held: &Held,
+        random: u64,
+    ) -> Option<Timestamp> {
+        if self.is_split() {
+            waiting.handle_split(now, held.ttl_left, random)
+        } else {
+            waiting.handle_held(now, held.ttl_left, random)
+        }
     }
 
     fn ask(&self, waiting: &mut Waiting, limit: Duration) -> Call {

@@ -10,9 +10,10 @@ use std::{
 use tenure_core::{
     Backoff, FencingToken, LockKey, LossReason, Next, NodeId, Op, Release, Reply, Timestamp, Token,
 };
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 
 use super::{
+    command::ReleaseReply,
     leases::Entry,
     life::Open,
     limits::LONGEST_LIMIT,
@@ -146,11 +147,7 @@ impl State {
 
     /// Gives a lease back on every node, tells the caller what came of it, and goes on until each
     /// has answered.
-    pub(super) fn give_back(
-        self: &Rc<Self>,
-        entry: Entry,
-        reply: Option<oneshot::Sender<Result<(), ReleaseError>>>,
-    ) {
+    pub(super) fn give_back(self: &Rc<Self>, entry: Entry, reply: Option<ReleaseReply>) {
         let lost = entry.cell.loss();
         let held = clock::now().since(entry.granted);
         let (key, token) = (entry.cell.key().clone(), entry.cell.token().clone());
@@ -290,7 +287,7 @@ struct Giving {
     held: Duration,
     lost: Option<LossReason>,
     tally: Tally,
-    reply: Option<oneshot::Sender<Result<(), ReleaseError>>>,
+    reply: Option<ReleaseReply>,
     is_over: bool,
 }
 

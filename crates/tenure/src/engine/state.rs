@@ -7,6 +7,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::{
     Command, EXIT_FLUSH,
+    command::ReleaseReply,
     exit::Flush,
     inbox::{Commands, WeakInbox},
     lease::LeaseId,
@@ -21,7 +22,7 @@ use super::{
 use crate::{
     address::Address,
     clock::{self, Timers},
-    error::{ExtendError, ReleaseError},
+    error::ExtendError,
     quiet::Work,
     task,
 };
@@ -142,12 +143,7 @@ impl State {
         _ = reply.send(self.extended(lease, ttl).await);
     }
 
-    fn release(
-        self: &Rc<Self>,
-        lease: LeaseId,
-        reply: Option<oneshot::Sender<Result<(), ReleaseError>>>,
-        _open: &Open,
-    ) {
+    fn release(self: &Rc<Self>, lease: LeaseId, reply: Option<ReleaseReply>, _open: &Open) {
         // A lease that is not in the table was settled by an earlier command.
         if let Some(entry) = self.leases.remove(lease) {
             self.give_back(entry, reply);

@@ -83,8 +83,8 @@ impl Program {
         Self::start_by(world, name, settings)
     }
 
-    /// Starts it as the first process of a PID namespace of its own. Who is not root needs the right
-    /// to make user namespaces.
+    /// Starts it as the first process of a PID namespace of its own. A user that is not root needs
+    /// the right to make user namespaces.
     #[cfg(target_os = "linux")]
     pub(crate) fn start_as_init(name: &str, settings: &[(&str, &str)]) -> Self {
         let mut command = Command::new("unshare");
@@ -139,6 +139,7 @@ impl Program {
         kill_process(Pid::from_child(&self.child), signal).expect("the program runs");
     }
 
+    #[cfg(feature = "file")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

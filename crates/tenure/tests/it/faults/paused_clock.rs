@@ -1,5 +1,5 @@
-//! A runtime with a paused clock moves it as soon as all tasks are idle: a call to a table in memory
-//! must not look idle while its engine works.
+//! A runtime with a paused clock moves it as soon as all tasks are idle: a call to a table in
+//! memory must not look idle while its engine works.
 
 use std::time::Duration;
 
