@@ -109,7 +109,8 @@ fn status_says_who_in_words_and_in_json() {
     for member in ["\"held\":true", "\"holder\":\"web \\\"1\\\"\"", "\"foreign\":false"] {
         assert!(json.contains(member), "{json}");
     }
-    assert!(!json.contains("null"), "{json}");
+    // Nothing is in the way of the next grant, and all else is known.
+    assert!(!json.replace("\"fault\":null", "").contains("null"), "{json}");
     shared().cmd(&["SET", &key, "go-zero"]);
     let ran = to("status").args([&key]).run().code(0).silent();
     assert!(ran.stdout.contains("go-zero") && ran.stdout.contains("without a TTL"), "{ran:?}");
