@@ -113,7 +113,9 @@ fn what_a_server_says_of_one_lease_in_a_batch_is_plain_and_without_the_password(
 fn what_stands_at_the_key_is_plain() {
     let server = server(|asked| {
         let (number, odd) = (&asked.number, ODD);
-        let fields = format!("*7\r\n${}\r\n{number}\r\n$0\r\n\r\n:0\r\n*0\r\n", number.len());
+        let from = "$1\r\n7\r\n$7\r\nprimary\r\n";
+        let request = format!("*10\r\n${}\r\n{number}\r\n{from}", number.len());
+        let fields = format!("{request}$0\r\n\r\n$0\r\n\r\n:0\r\n*0\r\n");
         format!("{fields}$4\r\ntype\r\n${}\r\n{odd}\r\n:-1\r\n", odd.len()).into_bytes()
     });
     let client = blocking::Client::connect(&url(&server)).unwrap();
