@@ -56,7 +56,9 @@ fn the_name_of_a_foreign_type_cannot_change_a_terminal() {
             let (Some(number), true) = (number, command[0].starts_with(b"EVAL")) else {
                 return Answer::to_handshake(&command).unwrap_or_else(|| "-ERR no\r\n".into());
             };
-            let head = format!("*7\r\n${}\r\n{number}\r\n$0\r\n\r\n:0\r\n*0\r\n", number.len());
+            let from = "$1\r\n7\r\n$7\r\nprimary\r\n";
+            let request = format!("*10\r\n${}\r\n{number}\r\n{from}", number.len());
+            let head = format!("{request}$0\r\n\r\n$0\r\n\r\n:0\r\n*0\r\n");
             Answer::Send(
                 format!("{head}$4\r\ntype\r\n${}\r\n{odd}\r\n:-1\r\n", odd.len()).into_bytes(),
             )
