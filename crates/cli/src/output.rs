@@ -63,7 +63,7 @@ pub(crate) fn show(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Starts to write; the result comes through the channel, and wakes whoever waits.
+/// Starts to write; the result comes through the channel, and the waker is woken.
 pub(crate) fn start(
     write: impl FnOnce() -> io::Result<()> + Send + 'static,
     waker: Option<Waker>,
@@ -72,7 +72,7 @@ pub(crate) fn start(
     let thread = thread::Builder::new().name("tenure-output".into());
     // Without a thread the channel is closed.
     _ = thread.spawn(move || {
-        // Whoever waited may have given up.
+        // The receiver may be gone.
         _ = sender.send(write());
         if let Some(waker) = waker {
             waker.wake();

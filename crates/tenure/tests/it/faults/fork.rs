@@ -13,13 +13,8 @@ use super::{
 fn a_forked_child_holds_nothing_and_releases_nothing() {
     let key = unique_key("fork");
     let server = shared().url();
-    let mut parent = Program::start("fork", &[("SERVER", &server), ("KEY", &key)]);
-    let token = parent.hear();
-    assert_eq!(parent.hear(), "the child is gone");
-    assert_eq!(value(shared(), &key).as_deref(), Some(token.as_bytes()), "the child released it");
-    parent.tell("release");
-    parent.end_well();
-    assert!(is_free(shared(), &key), "the parent held it to the end");
+    let parent = Program::start("fork", &[("SERVER", &server), ("KEY", &key)]);
+    only_the_parent_holds(parent, &key);
 }
 
 /// In a PID namespace of its own a child may have its parent's number.
@@ -29,13 +24,17 @@ fn a_forked_child_with_its_parent_s_process_number_holds_nothing_either() {
     let key = unique_key("fork-namespace");
     let settings = [("SERVER", shared().url()), ("KEY", key.clone()), ("NAMESPACE", "new".into())];
     let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let mut parent = Program::start_as_init("fork", &settings);
+    let parent = Program::start_as_init("fork", &settings);
+    only_the_parent_holds(parent, &key);
+}
+
+fn only_the_parent_holds(mut parent: Program, key: &str) {
     let token = parent.hear();
     assert_eq!(parent.hear(), "the child is gone");
-    assert_eq!(value(shared(), &key).as_deref(), Some(token.as_bytes()), "the child released it");
+    assert_eq!(value(shared(), key).as_deref(), Some(token.as_bytes()), "the child released it");
     parent.tell("release");
     parent.end_well();
-    assert!(is_free(shared(), &key), "the parent held it to the end");
+    assert!(is_free(shared(), key), "the parent held it to the end");
 }
 
 pub(super) fn parent() {
