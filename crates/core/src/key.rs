@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::Shown;
+use crate::{MARKER_KEY, Shown};
 
 /// The endings that derived names have; a lock key that ends in one is refused.
 ///
@@ -13,7 +13,7 @@ pub const RESERVED_SUFFIXES: [&str; 4] =
 /// The Redis key that stands for a lock, exactly as the user wrote it.
 ///
 /// Any bytes will do (NUL, CRLF, spaces, emoji, other than UTF-8) from 1 byte to 64 KiB, except an
-/// ending of [`RESERVED_SUFFIXES`]. Cheap to clone.
+/// ending of [`RESERVED_SUFFIXES`], and except [`MARKER_KEY`]. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockKey(Arc<[u8]>);
 
@@ -27,8 +27,8 @@ impl LockKey {
     ///
     /// # Errors
     ///
-    /// [`KeyError`] when the key is empty, longer than [`LockKey::MAX_BYTES`], or ends in one of
-    /// [`RESERVED_SUFFIXES`].
+    /// [`KeyError`] when the key is empty, longer than [`LockKey::MAX_BYTES`], ends in one of
+    /// [`RESERVED_SUFFIXES`], or is [`MARKER_KEY`].
     pub fn new(key: impl AsRef<[u8]>) -> Result<Self, KeyError> {
         let key = key.as_ref();
         if key.is_empty() {
@@ -36,6 +36,9 @@ impl LockKey {
         }
         if key.len() > Self::MAX_BYTES {
             return Err(KeyError::TooLong { bytes: key.len() });
+        }
+        if key == MARKER_KEY {
+            return Err(KeyError::Marker);
         }
         if let Some(suffix) = RESERVED_SUFFIXES.iter().find(|s| key.ends_with(s.as_bytes())) {
             return Err(KeyError::Reserved { key: Shown::quoted(key).to_string(), suffix });
@@ -124,6 +127,9 @@ pub enum KeyError {
         /// The ending it may not have.
         suffix: &'static str,
     },
+    /// The key is that of the marker by which a server shows that it forgot nothing.
+    #[error("the lock key is \"tenure:marker\", which tenure keeps for itself")]
+    Marker,
 }
 
 #[cfg(test)]
@@ -165,6 +171,7 @@ mod tests {
             let error = LockKey::new(format!("a{suffix}")).unwrap_err();
             assert!(error.to_string().contains(suffix), "{error}");
         }
+        assert_eq!(LockKey::new(MARKER_KEY), Err(KeyError::Marker));
         for key in [&b"a\0b"[..], b"a\r\nb", b"a b", b"\xff\xfe", "\u{1f512}".as_bytes()] {
             assert_eq!(LockKey::new(key).unwrap().as_bytes(), key);
         }

@@ -8,7 +8,7 @@
 //! Floors, each knowing only those before it:
 //!
 //! 1. the words: [`Timestamp`], [`LockKey`], [`Token`], [`FencingToken`], [`Ttl`], [`Quorum`],
-//!    [`Backoff`], and [`Shown`], which says what of others' text may be shown;
+//!    [`Backoff`], [`MarkerCheck`], and [`Shown`], which says what of others' text may be shown;
 //! 2. [`Op`] and [`Reply`]: everything a node can be asked, and everything it can say;
 //! 3. [`Row`] and [`Table`] (what each [`Op`] means), [`script`] (the same for a server, in Lua),
 //!    [`Attempt`] and [`Lease`];
@@ -24,6 +24,7 @@ mod inspection;
 mod key;
 mod lease;
 mod loss;
+mod marker;
 mod op;
 mod queue;
 mod quorum;
@@ -48,6 +49,10 @@ pub use inspection::{Inspection, Source, Waiter};
 pub use key::{KeyError, LockKey, RESERVED_SUFFIXES};
 pub use lease::{Lease, LeaseSettings};
 pub use loss::{LossReason, Pause};
+pub use marker::{
+    Closure, Eligibility, MARKER_KEY, Marker, MarkerCause, MarkerCheck, MarkerFound, MarkerMode,
+    ServerIdentity,
+};
 pub use op::{
     Confirmation, Held, Look, LookAnswer, Next, Op, Release, Renewal, RenewalAnswer, Reply, TtlLeft,
 };

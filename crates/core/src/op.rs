@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    Entry, FenceFault, FencingToken, Holder, Inspection, LockKey, Place, Ticket, Token, Ttl,
+    Eligibility, Entry, FenceFault, FencingToken, Holder, Inspection, LockKey, MarkerCheck, Place,
+    Ticket, Token, Ttl,
 };
 
 /// One atomic step on one node: one script on a server, one transaction in a store.
@@ -104,6 +105,53 @@ pub enum Op {
     Look(Vec<Look>),
     /// Read the node's wall clock.
     Clock,
+    /// The same op, and whether what the node answers counts as a vote, in one atomic step. Made by
+    /// [`Op::checked`].
+    Checked {
+        /// What the client brings to the marker.
+        check: MarkerCheck,
+        /// The op: one that makes or keeps a grant, or that reads the clock.
+        op: Box<Self>,
+    },
+}
+
+impl Op {
+    /// The op, checked against the node's marker if it makes or keeps a grant or reads the clock.
+    /// Every other op stays as it is: a release, say, is never refused.
+    #[must_use]
+    pub fn checked(self, check: MarkerCheck) -> Self {
+        match self {
+            Self::Acquire { .. }
+            | Self::Confirm { .. }
+            | Self::Renew(_)
+            | Self::Resume { .. }
+            | Self::Steal { .. }
+            | Self::Clock => Self::Checked { check, op: Box::new(self) },
+            Self::Release { .. }
+            | Self::ForceRelease { .. }
+            | Self::Inspect { .. }
+            | Self::Look(_)
+            | Self::Checked { .. } => self,
+        }
+    }
+
+    /// The op itself, without a check.
+    #[must_use]
+    pub fn unchecked(&self) -> &Self {
+        match self {
+            Self::Checked { op, .. } => op,
+            op => op,
+        }
+    }
+
+    /// The check that goes with it.
+    #[must_use]
+    pub const fn check(&self) -> Option<&MarkerCheck> {
+        match self {
+            Self::Checked { check, .. } => Some(check),
+            _ => None,
+        }
+    }
 }
 
 /// One lease to renew.
@@ -189,6 +237,25 @@ pub enum Reply {
     Inspected(Inspection),
     /// One answer per look, in order.
     Looked(Vec<LookAnswer>),
+    /// The answer to a checked op.
+    Checked {
+        /// Whether what it says of the caller's own key counts as a vote. What it says of another's
+        /// is true either way.
+        eligibility: Eligibility,
+        /// The answer.
+        reply: Box<Self>,
+    },
+}
+
+impl Reply {
+    /// The answer itself, without whether it counts.
+    #[must_use]
+    pub fn unchecked(&self) -> &Self {
+        match self {
+            Self::Checked { reply, .. } => reply,
+            reply => reply,
+        }
+    }
 }
 
 /// A lock that another holds.

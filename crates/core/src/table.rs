@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Channel, LockKey, Look, NodeTime, Op, Renewal, Reply, Row, Wake};
+use crate::{Channel, Eligibility, LockKey, Look, NodeTime, Op, Renewal, Reply, Row, Wake};
 
 /// All locks of one node.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,12 @@ impl Table {
                 (Reply::Looked(looks.iter().map(look).collect()), Vec::new())
             }
             Op::Clock => (Reply::Clock { wall_us: at.wall_us }, Vec::new()),
+            // It never loses a row that somebody holds without the end of all its clients.
+            Op::Checked { op, .. } => {
+                let (reply, wakes) = self.apply(at, present, op);
+                let eligibility = Eligibility::Eligible;
+                (Reply::Checked { eligibility, reply: Box::new(reply) }, wakes)
+            }
             Op::Acquire { key, .. }
             | Op::Confirm { key, .. }
             | Op::Resume { key, .. }

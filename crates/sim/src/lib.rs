@@ -1,6 +1,6 @@
 //! The wait queue, searched state by state: clients with their connections, and one server, with
-//! every order in which things can happen to them. And fencing numbers over several nodes, which is
-//! a world of its own: [`search_numbers`].
+//! every order in which things can happen to them. And two worlds of their own over several nodes:
+//! fencing numbers, [`search_numbers`], and servers that forget, [`search_forgetting`].
 //!
 //! What is searched is the real thing where there is one. The server is [`Row`], the model that the
 //! scripts are tested against; a waiter's timers are those of [`Waiting`]; validity is that of
@@ -65,6 +65,7 @@ mod check;
 mod client;
 mod config;
 mod fair;
+mod forgetting;
 mod message;
 mod model;
 mod names;
@@ -84,6 +85,7 @@ mod walk;
 mod world;
 
 pub use config::{Config, Faults, Flaw};
+pub use forgetting::{ForgettingConfig, ForgettingFault, ForgettingRule, search_forgetting};
 pub use quorum::{NumbersConfig, NumbersFlaw, Timing, search_numbers};
 pub use report::{Found, Report};
 pub use search::{Limits, search};

@@ -205,6 +205,7 @@ fn says(ask: Ask, reply: Reply, age: u8) -> Result<Says, Violation> {
         | Reply::Free
         | Reply::Faulty(_)
         | Reply::Looked(_)
+        | Reply::Checked { .. }
         | Reply::Voted { .. }
         | Reply::Confirmed { .. }
         | Reply::Clock { .. }

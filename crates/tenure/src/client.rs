@@ -1,15 +1,16 @@
 //! A client: one engine, and the locks that go through it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use tenure_core::HolderLabel;
+use tenure_core::{HolderLabel, MarkerMode, Ttl};
 
 use crate::{
     address::{self, Address},
     engine::{Command, Engine},
-    error::{CloseError, ConfigError},
+    error::{CloseError, ConfigError, InspectError},
     event,
     lock::Lock,
+    report::NodeReport,
 };
 
 /// The way to the servers. Cheap to clone; one per process is enough, whatever the number of locks.
@@ -55,8 +56,9 @@ impl Client {
     /// servers must be independent: a replica of one of them is no further one, nor is a second
     /// address. Waiters do not queue at several: a release notifies all of them, each tries again
     /// after a short random delay, and polls now and then in case a message is lost. A server
-    /// that restarted does not vote at first, since it may have forgotten locks, unless it is
-    /// declared durable: see [`Lock::longest_ttl`], and [`Lock::nodes`] for which of them vote now.
+    /// that is new or restarted does not vote at first, since it may have forgotten locks, unless
+    /// it was opened by hand ([`Client::open_new`]) or is declared durable: see
+    /// [`Lock::longest_ttl`], and [`Lock::nodes`] for which of them vote now.
     ///
     /// # Errors
     ///
@@ -84,6 +86,31 @@ impl Client {
     #[must_use]
     pub fn lock(&self, key: impl AsRef<[u8]>) -> Lock {
         Lock::new(self.engine.clone(), self.label.clone(), key.as_ref())
+    }
+
+    /// Declares, by hand and once, that servers without a marker have forgotten no lock: each may
+    /// vote at once, for locks of every TTL. A new server would do so after the longest TTL only.
+    ///
+    /// Right where a server was never used for locks, or has been out of use for longer than any
+    /// lock is held; wrong where it came back empty, since others may hold what it forgot. So it
+    /// must not be part of a script that starts servers. A server that has a marker is left as it
+    /// is: one that restarted, or was a replica, votes by itself later.
+    ///
+    /// `longest` is the longest TTL that anybody takes a lock with on these servers.
+    ///
+    /// # Errors
+    ///
+    /// [`InspectError`] for a TTL that is none, or an engine that has stopped. What is wrong with a
+    /// server is in its report.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future does not take it back: servers may be opened all the same.
+    pub async fn open_new(&self, longest: Duration) -> Result<Vec<NodeReport>, InspectError> {
+        let longest = Ttl::new(longest).map_err(ConfigError::Ttl).map_err(InspectError::Config)?;
+        let mode = MarkerMode::Open;
+        let nodes = |reply| Command::Nodes { key: None, longest_ttl: longest, mode, reply };
+        self.engine.ask(nodes).await.ok_or(InspectError::EngineStopped)
     }
 
     /// Waits for the answers to all releases, at most 2 s, and stops the engine.

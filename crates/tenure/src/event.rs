@@ -101,10 +101,10 @@ pub(crate) fn unwise_address(warning: &str) {
 /// What is told of one of several nodes, once each time that it comes to be so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeNews {
-    /// Another run of the server is at the address now.
+    /// The server restarted, or was a replica, and may have forgotten locks.
     Restarted,
-    /// The server has started less than the longest TTL ago.
-    Young,
+    /// The server has no marker: it is new, or it was emptied.
+    Unmarked,
     /// It does not tell its run.
     RunHidden,
     /// It is another of the nodes, too.
@@ -130,8 +130,8 @@ pub(crate) fn node_news(node: &str, news: NodeNews, words: &str) {
         NodeNews::Restarted => {
             warn!("restarted", "the server restarted and may have forgotten locks");
         }
-        NodeNews::Young => {
-            warn!("young", "the server has not run for long and may have forgotten locks");
+        NodeNews::Unmarked => {
+            warn!("unmarked", "the server is new or was emptied and may have forgotten locks");
         }
         NodeNews::RunHidden => {
             warn!("run_hidden", "the server hides whether it restarted");

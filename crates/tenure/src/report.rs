@@ -9,6 +9,8 @@ use crate::error::NodeError;
 pub struct NodeReport {
     /// The server, by its address without user and password.
     pub node: String,
-    /// Why it would not vote; `None` when it would.
+    /// Whether this call has opened it: see [`Client::open_new`](crate::Client::open_new).
+    pub is_opened: bool,
+    /// Why it would not vote, and until when; `None` when it would.
     pub trouble: Option<NodeError>,
 }

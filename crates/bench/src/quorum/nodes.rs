@@ -16,7 +16,11 @@ impl Nodes {
             placement.start_on_the_first()?;
         }
         let kinds = ServerKind::ALL.into_iter().cycle().take(VOTERS);
-        let nodes = kinds.map(|kind| Server::builder(kind).tcp().start()).collect();
+        let nodes: Vec<_> = kinds.map(|kind| Server::builder(kind).tcp().start()).collect();
+        for node in &nodes {
+            let client = tenure::blocking::Client::connect(&node.url())?;
+            client.open_new(super::fanout::TTL)?;
+        }
         if let Some(placement) = &placement {
             placement.start_on_the_others()?;
         }

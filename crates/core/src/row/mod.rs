@@ -7,8 +7,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use self::queue::{Served, Wakes};
 use crate::{
-    Channel, FenceFault, FencingToken, Held, Holder, Inspection, Look, LookAnswer, Next, Op, Place,
-    Release, Renewal, RenewalAnswer, Reply, Source, Token, Ttl, TtlLeft, Wake, queue::MOST_SERVED,
+    Channel, Eligibility, FenceFault, FencingToken, Held, Holder, Inspection, Look, LookAnswer,
+    Next, Op, Place, Release, Renewal, RenewalAnswer, Reply, Source, Token, Ttl, TtlLeft, Wake,
+    queue::MOST_SERVED,
 };
 
 /// A node's two clocks, as they stand during one op.
@@ -112,6 +113,12 @@ impl Row {
                 Reply::Confirmed { answer, wall_us: at.wall_us }
             }
             Op::Clock => Reply::Clock { wall_us: at.wall_us },
+            // The marker is the node's, and no row's.
+            Op::Checked { op, .. } => {
+                let (reply, wakes) = self.apply_within(most, at, present, op);
+                let reply = Box::new(reply);
+                return (Reply::Checked { eligibility: Eligibility::Eligible, reply }, wakes);
+            }
             Op::Resume { token, ttl, .. } => self.resume(at, token, *ttl),
             Op::Steal { token, ttl, any, .. } => self.steal(at, token, *ttl, *any),
             Op::Release { key, token, entries, bury, open_ms, number } => {

@@ -8,7 +8,10 @@ mod reply;
 
 pub use reply::{Answer, Misread, read};
 
-use crate::{Inspection, LockKey, Look, Op, Place, Token, Ttl, fence_ttl};
+use crate::{
+    Inspection, LockKey, Look, MARKER_KEY, MarkerCheck, MarkerMode, Op, Place, Token, Ttl,
+    fence_ttl,
+};
 
 /// A script that servers run.
 #[derive(Debug)]
@@ -23,15 +26,34 @@ pub struct Script {
 }
 
 /// The keys, the libraries, the body.
+macro_rules! text {
+    ($name:literal $(, $library:literal)*) => {
+        concat!(
+            "local K, F, Q = KEYS[1], KEYS[2], KEYS[3]\n",
+            include_str!("lib.lua"),
+            $(include_str!($library),)*
+            include_str!(concat!($name, ".lua"))
+        )
+    };
+}
+
 macro_rules! script {
     ($name:literal, $sha1:literal $(, $library:literal)*) => {
+        Script { name: $name, text: text!($name $(, $library)*), sha1: $sha1 }
+    };
+}
+
+/// The same op, behind the check of the server's marker.
+macro_rules! checked {
+    ($name:literal, $sha1:literal $(, $library:literal)*) => {
         Script {
-            name: $name,
+            name: concat!("checked ", $name),
             text: concat!(
-                "local K, F, Q = KEYS[1], KEYS[2], KEYS[3]\n",
-                include_str!("lib.lua"),
-                $(include_str!($library),)*
-                include_str!(concat!($name, ".lua"))
+                include_str!("marker.lua"),
+                "\nlocal function op()\n",
+                text!($name $(, $library)*),
+                "end\n",
+                include_str!("checked.lua")
             ),
             sha1: $sha1,
         }
@@ -53,8 +75,18 @@ static CLOCK: Script = script!("clock", "23768cbdd31f6117333c5a45e407e050676b7dd
 static RENEW: Script = script!("renew", "3d46c1dbcd8dbf62fabd74cb6c42edfe7c51b117");
 static LOOK: Script = script!("look", "6d5617e278897081a8dd96104f71c7174fa307ab", "queue.lua");
 
+static CHECKED_ACQUIRE: Script =
+    checked!("acquire", "542982b8f561e504250cb087f9651b1061bc95d1", "queue.lua", "rights.lua");
+static CHECKED_CONFIRM: Script = checked!("confirm", "ce711f5bfb7afc5842dabafae31b3adbf2ac960f");
+static CHECKED_RENEW: Script = checked!("renew", "e8b11501af7ab0ae37844180836b503f09d0d55c");
+static CHECKED_RESUME: Script =
+    checked!("resume", "ff315ad9647cb624cf2db3a4c40158b234ffc1fc", "rights.lua");
+static CHECKED_STEAL: Script =
+    checked!("steal", "46dfaca6592f05e7aab1842e7e60934f9bc0ee69", "rights.lua");
+static CHECKED_CLOCK: Script = checked!("clock", "a687ea2570428883dec3d5bb7ba63b859ed0a250");
+
 /// Every script, for tests and for those who audit them.
-pub static ALL: [&Script; 10] = [
+pub static ALL: [&Script; 16] = [
     &ACQUIRE,
     &CONFIRM,
     &RENEW,
@@ -65,6 +97,12 @@ pub static ALL: [&Script; 10] = [
     &INSPECT,
     &LOOK,
     &CLOCK,
+    &CHECKED_ACQUIRE,
+    &CHECKED_CONFIRM,
+    &CHECKED_RENEW,
+    &CHECKED_RESUME,
+    &CHECKED_STEAL,
+    &CHECKED_CLOCK,
 ];
 
 /// A script with its keys and arguments: what is sent for one op.
@@ -85,9 +123,19 @@ impl Call {
     pub fn new(op: &Op, request: u64) -> Self {
         let mut call = Self {
             script: script_of(op),
-            keys: Vec::with_capacity(3),
+            keys: Vec::with_capacity(4),
             args: vec![number(request)],
         };
+        call.add(op.unchecked());
+        if let Some(check) = op.check() {
+            call.keys.push(MARKER_KEY.to_vec());
+            call.args.extend(check_of(check));
+        }
+        call
+    }
+
+    fn add(&mut self, op: &Op) {
+        let call = self;
         match op {
             Op::Acquire { key, token, ttl, proposal, place } => {
                 call.keys_of(key);
@@ -127,7 +175,8 @@ impl Call {
                 call.args.push(Inspection::MOST_WAITERS.to_string().into_bytes());
                 call.args.push(flag(*unproved));
             }
-            Op::Clock => {}
+            // It is never inside another.
+            Op::Clock | Op::Checked { .. } => {}
             Op::Renew(leases) => {
                 for lease in leases {
                     call.keys.extend([lease.key.as_bytes().to_vec(), lease.key.fence()]);
@@ -141,7 +190,6 @@ impl Call {
                 }
             }
         }
-        call
     }
 
     /// Has a script that begins a lease prove first that the user may run what later steps of it
@@ -149,9 +197,12 @@ impl Call {
     /// one of those.
     #[must_use]
     pub fn prove_rights(&mut self) -> bool {
-        let begins = matches!(self.script.name, "acquire" | "resume" | "steal");
+        let op = self.script.name.trim_start_matches("checked ");
+        let begins = matches!(op, "acquire" | "resume" | "steal");
         if begins {
-            self.args.push(b"prove".to_vec());
+            // The last of the op's own arguments.
+            let of_check = if op == self.script.name { 0 } else { CHECK_ARGS };
+            self.args.insert(self.args.len() - of_check, b"prove".to_vec());
         }
         begins
     }
@@ -179,7 +230,34 @@ fn script_of(op: &Op) -> &'static Script {
         Op::ForceRelease { .. } => &FORCE_RELEASE,
         Op::Inspect { .. } => &INSPECT,
         Op::Look(_) => &LOOK,
+        Op::Checked { op, .. } => match **op {
+            Op::Acquire { .. } => &CHECKED_ACQUIRE,
+            Op::Confirm { .. } => &CHECKED_CONFIRM,
+            Op::Renew(_) => &CHECKED_RENEW,
+            Op::Resume { .. } => &CHECKED_RESUME,
+            Op::Steal { .. } => &CHECKED_STEAL,
+            _ => &CHECKED_CLOCK,
+        },
     }
+}
+
+/// How many arguments a check has.
+const CHECK_ARGS: usize = 5;
+
+/// The arguments of a check, as `marker.lua` takes them away.
+fn check_of(check: &MarkerCheck) -> [Vec<u8>; CHECK_ARGS] {
+    let mode = match check.mode {
+        MarkerMode::Check => "check",
+        MarkerMode::Peek => "peek",
+        MarkerMode::Open => "open",
+    };
+    [
+        number(check.span_ms),
+        number(check.client_ms),
+        number(check.database),
+        number(u64::from(check.is_durable)),
+        mode.into(),
+    ]
 }
 
 /// The arguments of a caller that waits: entry, ticket, earlier entry, suspect.
@@ -229,7 +307,7 @@ mod tests {
         for script in ALL.iter().filter(|script| script.name != "inspect") {
             for command in commands(script.text) {
                 let is_proved = needed.contains(command.to_ascii_lowercase().as_str());
-                let can_be_missing = ["PUBSUB", "PUBLISH"].contains(&command);
+                let can_be_missing = ["PUBSUB", "PUBLISH", "INFO"].contains(&command);
                 assert!(is_proved ^ can_be_missing, "{command} in {}", script.name);
             }
         }

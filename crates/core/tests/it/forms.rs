@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tenure_core::{
-    Confirmation, FenceFault, Held, Holder, Inspection, LookAnswer, Next, Op, Release,
-    RenewalAnswer, Reply, TtlLeft, Wake,
+    Closure, Confirmation, Eligibility, FenceFault, Held, Holder, Inspection, LookAnswer,
+    MarkerCause, Next, Op, Release, RenewalAnswer, Reply, TtlLeft, Wake,
 };
 use tenure_testkit::ServerKind;
 
@@ -35,6 +35,16 @@ impl Forms {
                 Confirmation::Faulty(_) => "not confirmed: fault",
             }),
             Reply::Clock { .. } => self.add("clock"),
+            Reply::Checked { eligibility, reply } => {
+                self.add(match eligibility {
+                    Eligibility::Eligible => "eligible",
+                    Eligibility::Opened => "opened by hand",
+                    Eligibility::Closed(Closure::Forgetful(MarkerCause::New, _)) => "closed: new",
+                    Eligibility::Closed(Closure::Forgetful(..)) => "closed: changed",
+                    Eligibility::Closed(_) => "closed: unusable",
+                });
+                self.count(op.unchecked(), reply, &[]);
+            }
             Reply::Granted(_) => self.add("granted"),
             Reply::Held(held) => self.held(held),
             Reply::Queued { held, position, .. } => {
@@ -118,7 +128,12 @@ impl Forms {
 }
 
 /// All that a server says in these sequences.
-const FORMS: [&str; 42] = [
+const FORMS: [&str; 47] = [
+    "eligible",
+    "opened by hand",
+    "closed: new",
+    "closed: changed",
+    "closed: unusable",
     "woken: granted",
     "woken: stands in",
     "woken: it is free",

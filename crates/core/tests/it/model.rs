@@ -3,20 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
-    Channel, Entry, FencingToken, LockKey, NodeTime, Op, Reply, Row, Stored, Table, Ticket, Token,
-    Ttl, Value, Wake, fence_ttl,
+    Channel, Eligibility, Entry, FencingToken, LockKey, MarkerCheck, MarkerFound, NodeTime, Op,
+    Reply, Row, ServerIdentity, Stored, Table, Ticket, Token, Ttl, Value, Wake, fence_ttl,
 };
 
 use crate::fairness::Before;
 use crate::listeners::{AT_FIRST, LINES, channels};
 use crate::node::Seen;
-use crate::steps::{Listen, Move, Part, RENEWED, Scored, TOMBSTONE_MS, TOMBSTONES, Write};
+use crate::steps::{
+    Listen, MarkerStep, Move, Part, RENEWED, Scored, TOMBSTONE_MS, TOMBSTONES, Write,
+};
 
 /// The rows of all locks.
 pub(crate) struct Model {
     rows: BTreeMap<LockKey, Row>,
     /// The same as a table, until somebody else writes: no table offers that.
     table: Option<Table>,
+    /// What stands at the marker's key, and the identity of the server.
+    marker: Option<Value>,
+    identity: ServerIdentity,
     /// The channels that somebody listens to, by their index.
     open: BTreeSet<usize>,
     /// The last ticket that each token was told, and its entry, by lock.
@@ -25,19 +30,26 @@ pub(crate) struct Model {
 
 impl Model {
     /// Rows for these locks.
-    pub(crate) fn new(locks: &[LockKey]) -> Self {
+    pub(crate) fn new(locks: &[LockKey], identity: ServerIdentity) -> Self {
         let rows = locks.iter().map(|lock| (lock.clone(), Row::default())).collect();
         let open = AT_FIRST.into_iter().collect();
-        Self { rows, table: Some(Table::default()), open, told: BTreeMap::new() }
+        let (table, marker, told) = (Some(Table::default()), None, BTreeMap::new());
+        Self { rows, table, marker, identity, open, told }
     }
 
     /// Carries out an op.
     pub(crate) fn ask(&mut self, at: NodeTime, op: &Op) -> (Reply, Vec<Wake>) {
+        if let Op::Checked { check, op } = op {
+            let eligibility = self.check(at, check);
+            let (reply, wakes) = self.ask(at, op);
+            return (Reply::Checked { eligibility, reply: Box::new(reply) }, wakes);
+        }
         let channels = channels();
         let open: BTreeSet<_> = self.open.iter().map(|index| channels[*index].clone()).collect();
         let present = |channel: &Channel| open.contains(channel);
         let (reply, wakes) = match op {
             Op::Clock => (Reply::Clock { wall_us: at.wall_us }, Vec::new()),
+            Op::Checked { .. } => unreachable!("it was taken apart"),
             Op::Acquire { key, .. }
             | Op::Confirm { key, .. }
             | Op::Resume { key, .. }
@@ -69,6 +81,56 @@ impl Model {
             self.told.insert((key.clone(), token.as_str().to_owned()), told);
         }
         (reply, wakes)
+    }
+
+    /// Checks the marker, and changes it.
+    fn check(&mut self, at: NodeTime, check: &MarkerCheck) -> Eligibility {
+        let found = match &self.marker {
+            None => MarkerFound::Nothing,
+            Some(Value::Bytes(text)) => MarkerFound::Text(text),
+            Some(_) => MarkerFound::OtherType,
+        };
+        let (answer, written) = check.judge(found, Some(&self.identity), at.wall_us / 1_000);
+        if let Some(text) = written {
+            self.marker = Some(Value::Bytes(text.into_bytes()));
+        }
+        answer
+    }
+
+    /// Changes the marker as somebody else; the text that is to be written, if one is.
+    pub(crate) fn mark(&mut self, at: NodeTime, step: &MarkerStep) -> Option<String> {
+        let text = match step {
+            MarkerStep::Renamed => return None,
+            MarkerStep::Planted(planted) => {
+                planted.text(at, &self.identity.replid, &self.identity.run_id)
+            }
+            MarkerStep::Text(text) => (*text).to_owned(),
+            MarkerStep::OtherType => {
+                self.marker = Some(Value::OtherType("list".to_owned()));
+                return None;
+            }
+            MarkerStep::Deleted => {
+                self.marker = None;
+                return None;
+            }
+        };
+        self.marker = Some(Value::Bytes(text.clone().into_bytes()));
+        Some(text)
+    }
+
+    /// The server says something else of itself.
+    pub(crate) fn identify(&mut self, identity: ServerIdentity) {
+        self.identity = identity;
+    }
+
+    /// The type of the marker's key, and its text.
+    pub(crate) fn marker(&self) -> (Option<&str>, Option<&str>) {
+        match &self.marker {
+            None => (Some("none"), None),
+            Some(Value::Bytes(text)) => (Some("string"), str::from_utf8(text).ok()),
+            Some(Value::OtherType(name)) => (Some(name), None),
+            Some(Value::Sorted(_)) => (Some("zset"), None),
+        }
     }
 
     /// What an op finds, if it is about one lock.
@@ -163,6 +225,7 @@ impl Model {
     /// Drops everything.
     pub(crate) fn flush(&mut self) {
         self.rows.values_mut().for_each(|row| *row = Row::default());
+        self.marker = None;
         self.table = self.table.take().map(|_| Table::default());
     }
 
@@ -215,6 +278,7 @@ impl Model {
             }
         }
         let size = seen.iter().filter(|seen| seen.kind != "none").count();
+        let size = size + usize::from(self.marker.is_some());
         (seen, i64::try_from(size).unwrap())
     }
 

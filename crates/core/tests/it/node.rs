@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use tenure_core::script::{self, Answer, Call, Script};
-use tenure_core::{LockKey, NodeTime, Op, Reply};
+use tenure_core::{LockKey, NodeTime, Op, Reply, ServerIdentity};
 use tenure_testkit::{Raw, Server, ServerKind, Value};
 
 /// The time on the clock of a fresh node, in µs: not a whole second, not even a whole millisecond.
@@ -71,6 +71,20 @@ impl Node {
     pub(crate) fn reset(&mut self) {
         self.set_clock(START_US);
         assert!(self.cmd(&["FLUSHALL"]).is_ok());
+    }
+
+    /// What the server says of itself.
+    pub(crate) fn identity(&mut self) -> ServerIdentity {
+        let info = self.cmd(&["INFO"]);
+        let field = |name: &str| {
+            let line = info.text().unwrap().lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap().trim().to_owned()
+        };
+        ServerIdentity {
+            replid: field("master_replid:"),
+            has_second_replid: field("master_replid2:").bytes().any(|b| b != b'0'),
+            run_id: field("run_id:"),
+        }
     }
 
     /// Puts the clock to a time, in µs.

@@ -4,14 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
-use tenure_core::{LockKey, Op, Wake};
+use tenure_core::{LockKey, MARKER_KEY, Op, ServerIdentity, Wake};
 use tenure_testkit::{ServerKind, Value, scale};
 
 use crate::forms::Forms;
 use crate::listeners::{Heard, Listeners};
 use crate::model::Model;
 use crate::node::{self, Command, Node};
-use crate::steps::{Listen, Step, locks, sequences};
+use crate::steps::{Listen, MarkerStep, Step, locks, sequences};
 
 #[test]
 fn redis_70_does_as_the_model() {
@@ -97,6 +97,7 @@ struct Pair<'a> {
     node: &'a mut Node,
     listeners: Listeners,
     locks: Vec<LockKey>,
+    identity: ServerIdentity,
     model: Model,
     forms: Forms,
 }
@@ -105,14 +106,15 @@ impl<'a> Pair<'a> {
     fn new(node: &'a mut Node) -> Self {
         let listeners = Listeners::start(&node.server);
         let locks = locks();
-        let model = Model::new(&locks);
-        Self { node, listeners, locks, model, forms: Forms::default() }
+        let identity = node.identity();
+        let model = Model::new(&locks, identity.clone());
+        Self { node, listeners, locks, identity, model, forms: Forms::default() }
     }
 
     /// Takes the steps on a fresh node and on a fresh model.
     fn run(&mut self, steps: &[Step]) -> Result<(), String> {
-        self.model = Model::new(&self.locks);
         self.node.reset();
+        self.model = Model::new(&self.locks, self.identity.clone());
         self.listeners.restore();
         for (number, step) in (1..).zip(steps) {
             self.take(step)
@@ -139,6 +141,10 @@ impl<'a> Pair<'a> {
                     commands = write.commands(&part.of(key));
                 }
             }
+            Step::Marker(change) => {
+                let text = self.model.mark(at, change);
+                commands = change.commands(text.as_deref());
+            }
             Step::Flush => {
                 self.model.flush();
                 commands.push(vec![b"FLUSHALL".to_vec()]);
@@ -147,6 +153,10 @@ impl<'a> Pair<'a> {
         let (replies, looked) = self.send(commands);
         if let Some(error) = replies.iter().find_map(|reply| reply.error()) {
             return Err(format!("refused: {error}"));
+        }
+        if let Step::Marker(MarkerStep::Renamed) = step {
+            self.identity = self.node.identity();
+            self.model.identify(self.identity.clone());
         }
         self.compare_keys(&looked)
     }
@@ -175,6 +185,7 @@ impl<'a> Pair<'a> {
     /// Sends the commands, and looks at the keys afterwards, in one write.
     fn send(&mut self, mut commands: Vec<Command>) -> (Vec<Value>, Vec<Value>) {
         let own = commands.len();
+        commands.extend(["MGET", "TYPE"].map(|word| vec![word.into(), MARKER_KEY.to_vec()]));
         commands.extend(node::look(&self.locks));
         let mut replies = self.node.pipeline(&commands);
         let looked = replies.split_off(own);
@@ -215,6 +226,11 @@ impl<'a> Pair<'a> {
     }
 
     fn compare_keys(&mut self, looked: &[Value]) -> Result<(), String> {
+        let (of_marker, looked) = looked.split_at(2);
+        let marker = (of_marker[1].text(), of_marker[0].array()[0].text());
+        if marker != self.model.marker() {
+            return Err(differ("has as its marker", &marker, &self.model.marker()));
+        }
         let (seen, size) = node::seen(looked);
         let (expected, expected_size) = self.model.look(self.node.now(), &self.locks);
         let parts = ["lock", "fence", "queue"];

@@ -8,6 +8,7 @@
 
 mod as_it_is;
 mod broken;
+mod forgetting;
 mod numbers;
 mod slower;
 mod walks;

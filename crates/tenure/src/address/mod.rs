@@ -172,6 +172,14 @@ impl FromStr for Address {
 }
 
 impl Address {
+    /// The database that is selected on a server.
+    pub(crate) fn database(&self) -> u32 {
+        match self {
+            Self::Server(server) => server.database,
+            _ => 0,
+        }
+    }
+
     /// Whether it keeps its keys over a restart, as far as the user says.
     pub(crate) fn is_durable(&self) -> bool {
         matches!(self, Self::Server(server) if server.durable)

@@ -46,6 +46,15 @@ impl Client {
         Lock(self.0.lock(key))
     }
 
+    /// See [`crate::Client::open_new`].
+    ///
+    /// # Errors
+    ///
+    /// [`InspectError`] for a TTL that is none, or an engine that has stopped.
+    pub fn open_new(&self, longest: Duration) -> Result<Vec<NodeReport>, InspectError> {
+        block_on(self.0.open_new(longest))
+    }
+
     /// See [`crate::Client::close`].
     ///
     /// # Errors

@@ -1,9 +1,10 @@
 //! What is known of an attempt's request to one of several nodes.
 
-use tenure_core::{FencingToken, NodeId, Reply};
+use tenure_core::{FencingToken, NodeId};
 use tokio::sync::mpsc;
 
-use crate::{error::NodeError, node::Call, task};
+use super::nodes::{Checked, CheckedCall};
+use crate::{error::NodeError, task};
 
 /// What is known of the request to one node.
 #[derive(Debug, Default)]
@@ -20,16 +21,16 @@ pub(super) struct Asked {
 }
 
 pub(super) enum Says {
-    Vote(Result<Reply, NodeError>),
-    Confirmed(Result<Reply, NodeError>),
+    Vote(Result<Checked, NodeError>),
+    Confirmed(Result<Checked, NodeError>),
 }
 
 /// Has an answer told when it is there. Its request is not taken back when nobody listens.
 pub(super) fn hear(
     says: &mpsc::UnboundedSender<(NodeId, Says)>,
     id: NodeId,
-    wrap: fn(Result<Reply, NodeError>) -> Says,
-    call: Call,
+    wrap: fn(Result<Checked, NodeError>) -> Says,
+    call: CheckedCall,
 ) {
     let says = says.clone();
     // The attempt may be over.

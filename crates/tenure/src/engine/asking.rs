@@ -4,8 +4,8 @@
 use std::{rc::Rc, time::Duration};
 
 use tenure_core::{
-    FencingToken, Holder, Inspection, LockKey, Next, Op, Quorum, Release, Reply, Source, Token,
-    Ttl, is_far_ahead,
+    FencingToken, Holder, Inspection, LockKey, MarkerMode, Next, NodeId, Op, Quorum, Release,
+    Reply, Source, Token, Ttl, is_far_ahead,
 };
 
 use super::{
@@ -83,40 +83,57 @@ impl State {
         taken.collect()
     }
 
-    /// Asks every node for its clock and for what stands at the lock's keys, and tells whether it
-    /// would vote on the lock now. The ops are queued when this returns.
+    /// Asks every node for its clock and, where a lock is named, for what stands at its keys, and
+    /// tells whether it would vote now; opens those without a marker, where that is asked for by
+    /// hand. The ops are queued when this returns.
     pub(super) fn report(
         self: &Rc<Self>,
-        key: LockKey,
+        key: Option<LockKey>,
         longest_ttl: Ttl,
+        mode: MarkerMode,
         limit: Duration,
     ) -> impl Future<Output = Vec<NodeReport>> + use<> {
-        let calls =
-            self.nodes.iter().map(|(id, _)| self.nodes.call(id, Op::Clock, limit)).collect();
-        let inspect = || Op::Inspect { key: key.clone(), unproved: false };
-        let looks =
-            self.nodes.iter().map(|(id, _)| self.nodes.call(id, inspect(), limit)).collect();
+        let call = |id| self.nodes.call_marker(id, Op::Clock, longest_ttl, mode, limit);
+        let calls = self.nodes.iter().map(|(id, _)| call(id)).collect();
+        let looks = key.map(|key| {
+            let op = Op::Inspect { key: key.clone(), unproved: false };
+            let looks = self.nodes.iter().map(|(id, _)| self.nodes.call(id, op.clone(), limit));
+            (key, looks.collect())
+        });
         let state = Rc::clone(self);
         async move {
             let answers = each(calls).await;
-            let looks = each(looks).await;
-            let nodes = state.nodes.iter().zip(answers).zip(looks);
-            let report = nodes.map(|(((id, node), answer), look)| {
-                let judged = answer.and_then(|_| state.nodes.judge(id, longest_ttl));
-                let trouble = judged.err().or_else(|| match look {
-                    Ok(Reply::Inspected(Inspection { fault: Some(fault), .. })) => {
-                        Some(NodeError::of_fault(node.name(), fault, &key))
-                    }
-                    Ok(Reply::Inspected(Inspection { last_number, wall_us, .. }))
-                        if state.nodes.sole().is_none() =>
-                    {
-                        state.nodes.number_trouble(id, last_number, wall_us)
-                    }
-                    _ => None,
-                });
-                NodeReport { node: node.name().to_string(), trouble }
-            });
-            report.collect()
+            let nodes = state.nodes.iter().zip(answers);
+            let mut reports: Vec<_> = nodes
+                .map(|((id, node), answer)| {
+                    let is_opened = answer.as_ref().is_ok_and(|answer| answer.is_opened);
+                    let judged = answer.and_then(|answer| {
+                        answer.doubt.map_or_else(|| state.nodes.judge(id, longest_ttl), Err)
+                    });
+                    let node = node.name().to_string();
+                    NodeReport { node, is_opened, trouble: judged.err() }
+                })
+                .collect();
+            if let Some((key, looks)) = looks {
+                let looks = state.nodes.iter().zip(each(looks).await);
+                for (report, ((id, _), look)) in reports.iter_mut().zip(looks) {
+                    let trouble = look.ok().and_then(|look| state.key_trouble(id, &key, look));
+                    report.trouble = report.trouble.take().or(trouble);
+                }
+            }
+            reports
+        }
+    }
+
+    /// Why a node that was looked at cannot vote on the lock, by what stands at the lock's keys.
+    fn key_trouble(&self, id: NodeId, key: &LockKey, look: Reply) -> Option<NodeError> {
+        let Reply::Inspected(Inspection { fault, last_number, wall_us, .. }) = look else {
+            return None;
+        };
+        match fault {
+            Some(fault) => Some(NodeError::of_fault(self.nodes.get(id).name(), fault, key)),
+            None if self.nodes.sole().is_some() => None,
+            None => self.nodes.number_trouble(id, last_number, wall_us),
         }
     }
 }

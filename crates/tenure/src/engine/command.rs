@@ -2,7 +2,9 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-use tenure_core::{Held, Holder, HolderLabel, LeaseSettings, LockKey, Op, Reply, Token, Ttl, Wait};
+use tenure_core::{
+    Held, Holder, HolderLabel, LeaseSettings, LockKey, MarkerMode, Op, Reply, Token, Ttl, Wait,
+};
 use tokio::sync::oneshot;
 
 use super::{
@@ -31,8 +33,14 @@ pub(crate) enum Command {
     Detach { lease: LeaseId },
     /// Ask one op of the nodes: an inspection, or a release by force or by token.
     Ask { op: Op, reply: oneshot::Sender<Result<Reply, NodeErrors>> },
-    /// Ask each node whether it would vote, where nobody takes the lock with a longer TTL.
-    Nodes { key: LockKey, longest_ttl: Ttl, reply: oneshot::Sender<Vec<NodeReport>> },
+    /// Ask each node whether it would vote on the lock, if one is named, where nobody takes a lock
+    /// with a longer TTL; or open those that have no marker.
+    Nodes {
+        key: Option<LockKey>,
+        longest_ttl: Ttl,
+        mode: MarkerMode,
+        reply: oneshot::Sender<Vec<NodeReport>>,
+    },
     /// Wait for the answers to all releases, then stop; replies how many stay unanswered.
     Close { reply: oneshot::Sender<usize> },
     /// Say when every release is written.

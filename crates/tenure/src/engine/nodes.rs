@@ -1,11 +1,11 @@
 //! The nodes of a client, and how many of them decide.
 
 use std::{
-    cell::RefCell, collections::BTreeSet, future::poll_fn, iter, rc::Rc, sync::Arc, task::Poll,
-    time::Duration,
+    cell::RefCell, collections::BTreeSet, future::poll_fn, iter, pin::Pin, rc::Rc, sync::Arc,
+    task::Poll, time::Duration,
 };
 
-use tenure_core::{FencingToken, NodeId, Op, Quorum, Reply, Ttl};
+use tenure_core::{Eligibility, FencingToken, MarkerMode, NodeId, Op, Quorum, Reply, Ttl};
 
 use super::doubts::Doubts;
 use crate::{
@@ -40,10 +40,10 @@ impl Nodes {
         let is_sole = addresses.len() == 1;
         let open = |address| node::open(address, timers, is_sole, work);
         let nodes: Vec<_> = addresses.iter().map(open).collect();
-        let durable = addresses.iter().map(Address::is_durable);
-        // An only node has nobody to outvote it, and nobody whom it could deceive.
-        let of_several = nodes.iter().filter(|_| !is_sole).cloned();
-        let doubts = Rc::new(Doubts::new(of_several.zip(durable)));
+        let settings = addresses.iter().map(|of| (of.database(), of.is_durable()));
+        let all = nodes.iter().cloned();
+        let all = all.zip(settings).map(|(node, (db, is_durable))| (node, db, is_durable));
+        let doubts = Rc::new(Doubts::new(all));
         let mut nodes = nodes.into_iter();
         let ahead = RefCell::default();
         Some(Self { first: nodes.next()?, others: nodes.collect(), doubts, ahead })
@@ -98,7 +98,47 @@ impl Nodes {
         })
     }
 
-    /// Whether a grant of this node is a vote, where nobody takes the lock with a longer TTL.
+    /// As [`Nodes::call`], for what may count as a vote, where nobody takes the lock with a longer
+    /// TTL: the answer comes with whether it does.
+    pub(super) fn call_checked(
+        &self,
+        id: NodeId,
+        op: Op,
+        longest: Ttl,
+        limit: Duration,
+    ) -> CheckedCall {
+        self.call_marker(id, op, longest, MarkerMode::Check, limit)
+    }
+
+    /// As [`Nodes::call_checked`], with this much of the marker's rule.
+    pub(super) fn call_marker(
+        &self,
+        id: NodeId,
+        op: Op,
+        longest: Ttl,
+        mode: MarkerMode,
+        limit: Duration,
+    ) -> CheckedCall {
+        // An only node has nobody to outvote; but it may become one of several.
+        let is_checked = self.sole().is_none() || mode == MarkerMode::Open;
+        let op = match self.doubts.check(id, longest, mode) {
+            Some(check) if is_checked => op.checked(check),
+            _ => op,
+        };
+        let (call, doubts) = (self.call(id, op, limit), Rc::clone(&self.doubts));
+        Box::pin(async move {
+            Ok(match call.await? {
+                Reply::Checked { eligibility, reply } => {
+                    let doubt = doubts.marked(id, longest, eligibility).err();
+                    Checked { reply: *reply, is_opened: eligibility == Eligibility::Opened, doubt }
+                }
+                reply => Checked { reply, is_opened: false, doubt: None },
+            })
+        })
+    }
+
+    /// Whether a grant of this node is a vote, where nobody takes the lock with a longer TTL, as
+    /// far as its clock and its address go.
     ///
     /// # Errors
     ///
@@ -144,19 +184,35 @@ impl Nodes {
     }
 }
 
+/// An answer, and whether it counts.
+#[derive(Clone, Debug)]
+pub(super) struct Checked {
+    pub(super) reply: Reply,
+    /// The node's marker was opened by hand just now.
+    pub(super) is_opened: bool,
+    /// Why what it says of our own key is no vote; what it says of another's is true either way.
+    pub(super) doubt: Option<NodeError>,
+}
+
+/// A checked answer to come.
+pub(super) type CheckedCall = Pin<Box<dyn Future<Output = Result<Checked, NodeError>>>>;
+
 /// What nodes answered.
 pub(super) type Answers = Vec<Result<Reply, NodeError>>;
 
 /// The answers to calls that go on at the same time, in the order of the calls.
-pub(super) async fn each(calls: Vec<Call>) -> Answers {
+pub(super) async fn each<T: Clone>(calls: Vec<Answering<T>>) -> Vec<T> {
     each_until(calls, |_| false).await
 }
 
+/// An answer to come.
+type Answering<T> = Pin<Box<dyn Future<Output = T>>>;
+
 /// As [`each`], but no more than are enough.
-pub(super) async fn each_until(
-    mut calls: Vec<Call>,
-    are_enough: impl Fn(Answers) -> bool,
-) -> Answers {
+pub(super) async fn each_until<T: Clone>(
+    mut calls: Vec<Answering<T>>,
+    are_enough: impl Fn(Vec<T>) -> bool,
+) -> Vec<T> {
     let mut answers: Vec<_> = calls.iter().map(|_| None).collect();
     poll_fn(|cx| {
         let (mut is_open, mut is_news) = (false, false);

@@ -135,8 +135,9 @@ impl<'a> Quest<'a> {
     /// Takes a lease up again that several nodes have.
     async fn resume(&mut self, token: &Token, limit: Limit) -> Tried {
         self.sent = clock::now();
-        let AcquireRequest { key, settings, .. } = self.request;
-        match self.state.resumed(key, token, settings.ttl, limit).await {
+        let AcquireRequest { key, settings, longest_ttl, .. } = self.request;
+        let ttls = (settings.ttl, *longest_ttl);
+        match self.state.resumed(key, token, ttls, limit).await {
             Ok(Resumed::Yes(number, seats)) => {
                 self.seats = seats;
                 Tried::Acquired(number, self.sent)

@@ -58,9 +58,15 @@ impl State {
             }
             let mut renewals = self.leases.take_due(clock::now());
             let is_several = self.nodes.sole().is_none();
+            // Servers are asked for those together that may be held equally long.
+            renewals.sort_by_key(|(id, _)| self.leases.longest_ttl(*id));
             let watched = renewals.iter().filter(|_| is_several).map(|(id, _)| *id).collect();
-            while !renewals.is_empty() {
-                let rest = renewals.split_off(renewals.len().min(MOST_IN_A_BATCH));
+            while let Some((first, _)) = renewals.first() {
+                let longest = self.leases.longest_ttl(*first);
+                let goes_along =
+                    |(id, _): &&(LeaseId, Renewal)| self.leases.longest_ttl(*id) == longest;
+                let batch = renewals.iter().take(MOST_IN_A_BATCH).take_while(goes_along);
+                let rest = renewals.split_off(batch.count());
                 let batch = std::mem::replace(&mut renewals, rest);
                 self.begin_round(batch, Purpose::Renewal, None);
                 // Others' ops go between the batches.
@@ -136,10 +142,10 @@ impl State {
                 }
                 Err(error) => {
                     for (id, _) in &batch {
-                        self.renewed(&round, *id, node, &Err(error.clone()));
+                        self.renewed(&round, *id, node, &Err(error.clone()), None);
                     }
                 }
-                Ok(answers) => {
+                Ok((answers, doubt)) => {
                     for ((id, _), answer) in batch.iter().zip(answers) {
                         let answer = match answer {
                             RenewalAnswer::Refused(words) => {
@@ -147,20 +153,22 @@ impl State {
                             }
                             answer => Ok(answer),
                         };
-                        self.renewed(&round, *id, node, &answer);
+                        self.renewed(&round, *id, node, &answer, doubt.as_ref());
                     }
                 }
             }
         })
     }
 
-    /// Takes one node's answer for one lease.
+    /// Takes one node's answer for one lease. A key that is there on a node that may have forgotten
+    /// another lease counts for nothing yet.
     fn renewed(
         self: &Rc<Self>,
         round: &Round,
         id: LeaseId,
         node: NodeId,
         answer: &Result<RenewalAnswer, NodeError>,
+        doubt: Option<&NodeError>,
     ) {
         let mut leases = round.leases.borrow_mut();
         let Some(lease) = leases.get_mut(&id) else { return };
@@ -169,7 +177,10 @@ impl State {
             // What a caller waits to be told is the caller's affair.
             (Err(error), _) => Some(Said::Untold(error.clone())),
         };
-        let Some(said) = said else { return };
+        let Some(mut said) = said else { return };
+        if let (Ok(RenewalAnswer::Renewed), Some(doubt)) = (answer, doubt) {
+            said = Said::Untold(doubt.clone());
+        }
         if matches!(answer, Ok(RenewalAnswer::Gone)) {
             lease.missing.push(node);
         }
@@ -266,12 +277,19 @@ impl State {
         &self,
         node: NodeId,
         batch: &[(LeaseId, Renewal)],
-    ) -> Result<Vec<RenewalAnswer>, NodeError> {
+    ) -> Result<(Vec<RenewalAnswer>, Option<NodeError>), NodeError> {
         let shortest = batch.iter().map(|(_, renewal)| renewal.ttl).min();
         let limit = shortest.map_or(LONGEST_LIMIT, |ttl| op_limit(&self.nodes, node, ttl));
         let renewals = batch.iter().map(|(_, renewal)| renewal.clone()).collect();
-        match self.nodes.call(node, Op::Renew(renewals), limit).await? {
-            Reply::Renewed(answers) => Ok(answers),
+        let longest = batch.iter().filter_map(|(id, _)| self.leases.longest_ttl(*id)).max();
+        let longest = longest.or_else(|| batch.iter().map(|(_, renewal)| renewal.ttl).max());
+        let call = match longest {
+            Some(longest) => self.nodes.call_checked(node, Op::Renew(renewals), longest, limit),
+            None => return Ok((Vec::new(), None)),
+        };
+        let answer = call.await?;
+        match answer.reply {
+            Reply::Renewed(answers) => Ok((answers, answer.doubt)),
             _ => Err(NodeError::new(self.nodes.get(node).name(), NodeErrorKind::Protocol)),
         }
     }

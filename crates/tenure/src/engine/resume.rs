@@ -32,20 +32,24 @@ impl State {
         &self,
         key: &LockKey,
         token: &Token,
-        ttl: Ttl,
+        (ttl, longest): (Ttl, Ttl),
         limit: Limit,
     ) -> Result<Resumed, NoQuorum> {
         let quorum = self.nodes.quorum();
         let op = Op::Resume { key: key.clone(), token: token.clone(), ttl };
-        let calls =
-            self.nodes.iter().map(|(id, _)| self.nodes.call(id, op.clone(), limit.span)).collect();
-        let answers = each(calls).await;
+        let call = |id| self.nodes.call_checked(id, op.clone(), longest, limit.span);
+        let answers = each(self.nodes.iter().map(|(id, _)| call(id)).collect()).await;
         let now = clock::now();
         let mut tally = Tally::new(quorum);
         let (mut numbers, mut seats, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         let mut others = None;
         for ((id, node), answer) in self.nodes.iter().zip(answers) {
             let mut seat = Seat::default().taken_up();
+            // What a node that may have forgotten leases says of this one proves nothing.
+            let answer = answer.and_then(|answer| match (answer.reply, answer.doubt) {
+                (Reply::Granted(_), Some(doubt)) => Err(doubt),
+                (reply, _) => Ok(reply),
+            });
             let said = match answer {
                 Ok(Reply::Granted(number)) => {
                     numbers.push((id, number));
@@ -73,7 +77,8 @@ impl State {
             (Some(Verdict::Other(_)), Some(held)) => return Ok(Resumed::Held(held)),
             (Some(Verdict::Gone | Verdict::Other(_)), _) => return Ok(Resumed::Free),
             (Some(Verdict::Ours), _) => {
-                let agreed = self.agreed(numbers, key, token, ttl, limit, &mut failed).await;
+                let agreed =
+                    self.agreed(numbers, key, token, (ttl, longest), limit, &mut failed).await;
                 if let Some(number) = agreed {
                     return Ok(Resumed::Yes(number, seats));
                 }
@@ -89,7 +94,7 @@ impl State {
         mut numbers: Vec<(NodeId, FencingToken)>,
         key: &LockKey,
         token: &Token,
-        ttl: Ttl,
+        (ttl, longest): (Ttl, Ttl),
         limit: Limit,
         failed: &mut Vec<NodeError>,
     ) -> Option<FencingToken> {
@@ -103,10 +108,11 @@ impl State {
                 return Some(number);
             }
             let confirm = || Op::Confirm { key: key.clone(), token: token.clone(), ttl, number };
-            let calls = behind.iter().map(|(id, _)| self.nodes.call(*id, confirm(), limit.span));
-            let answers = each(calls.collect()).await;
+            let call = |id| self.nodes.call_checked(id, confirm(), longest, limit.span);
+            let answers = each(behind.iter().map(|(id, _)| call(*id)).collect()).await;
             numbers = agreed;
             for ((id, _), answer) in behind.into_iter().zip(answers) {
+                let answer = answer.and_then(|answer| answer.doubt.map_or(Ok(answer.reply), Err));
                 match answer {
                     Ok(Reply::Confirmed { answer: Confirmation::Ours(number), .. }) => {
                         numbers.push((id, number));

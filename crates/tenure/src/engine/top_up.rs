@@ -16,14 +16,17 @@ impl State {
         }
         let Some(cell) = self.leases.held(id) else { return };
         let Some(ttl) = self.leases.ttl(id) else { return };
+        let Some(longest) = self.leases.longest_ttl(id) else { return };
         self.leases.with_seats(id, |seats| seats.ask(node));
         let (key, token) = (cell.key().clone(), cell.token().clone());
         let proposal = Some(cell.number());
         let op = Op::Acquire { key, token, ttl, proposal, place: None };
-        let answer = self.nodes.call(node, op, op_limit(&self.nodes, node, ttl));
+        let limit = op_limit(&self.nodes, node, ttl);
+        let answer = self.nodes.call_checked(node, op, longest, limit);
         let state = Rc::clone(self);
         task::spawn(async move {
-            let answer = answer.await;
+            // Whether it counts, each renewal says.
+            let answer = answer.await.map(|answer| answer.reply);
             state.heard_late(id, node, &answer, false);
         });
     }

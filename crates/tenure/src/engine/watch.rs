@@ -89,7 +89,12 @@ impl State {
     /// renews by hand ends when it ends.
     async fn check(self: Rc<Self>, id: LeaseId) {
         let Some(renewal) = self.leases.renewal(id, Ttl::LEAST) else { return };
-        match self.ask_renewals(NodeId(0), &[(id, renewal)]).await.as_deref() {
+        match self
+            .ask_renewals(NodeId(0), &[(id, renewal)])
+            .await
+            .as_ref()
+            .map(|(answers, _)| answers.as_slice())
+        {
             Ok([RenewalAnswer::Gone]) => {
                 self.leases.answer(id, clock::now(), None, &Verdict::Gone);
             }

@@ -1,6 +1,6 @@
 //! One node's error.
 
-use std::{error::Error, fmt, fs::File, io, sync::Arc};
+use std::{error::Error, fmt, fs::File, io, sync::Arc, time::Duration};
 
 use rustix::io::Errno;
 use tenure_core::{FenceFault, LockKey, Shown};
@@ -15,6 +15,7 @@ pub struct NodeError {
     maybe_applied: bool,
     out_of_step: bool,
     is_store: bool,
+    eligible_in: Option<Duration>,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -54,8 +55,9 @@ pub enum NodeErrorKind {
     CannotSave,
     /// It has too few replicas, and therefore refuses writes: NOREPLICAS.
     NoReplicas,
-    /// It has started lately without being declared durable, so it may have forgotten locks that
-    /// others hold: its grant is no vote until those are over. Only where several servers vote.
+    /// It may have forgotten locks that others hold: it is new, was emptied, restarted without
+    /// being declared durable, or was a replica. Its grant is no vote until those locks have ended.
+    /// Only where several servers vote.
     Restarted,
     /// Its wall clock jumped, so locks may have ended on it that others hold: as
     /// [`NodeErrorKind::Restarted`].
@@ -75,6 +77,9 @@ pub enum NodeErrorKind {
     /// Its last fencing number is far ahead of its clock, so that it does not count among others.
     /// Only where several servers vote.
     NumberAhead,
+    /// The key `tenure:marker`, by which one of several servers shows that it forgot nothing, holds
+    /// something else.
+    MarkerUnusable,
     /// The store's file cannot be trusted: another user's, on a file system that is not known to be
     /// local, damaged; or this host's clock and boot cannot be known.
     UnfitStore,
@@ -106,6 +111,7 @@ impl NodeError {
             maybe_applied: false,
             out_of_step: false,
             is_store: false,
+            eligible_in: None,
             source: None,
         }
     }
@@ -148,6 +154,19 @@ impl NodeError {
     pub(crate) fn out_of_step(mut self) -> Self {
         self.out_of_step = true;
         self
+    }
+
+    /// Says after what time the node votes again by itself.
+    pub(crate) fn eligible_in(mut self, left: Duration) -> Self {
+        self.eligible_in = Some(left);
+        self
+    }
+
+    /// After what time the node votes again by itself, where that is known: it may have forgotten
+    /// locks, and they have ended by then.
+    #[must_use]
+    pub const fn votes_in(&self) -> Option<Duration> {
+        self.eligible_in
     }
 
     /// Whether the op may have changed something on the node, now or later.
@@ -223,6 +242,7 @@ impl NodeError {
             | Kind::FenceUnusable
             | Kind::QueueUnusable
             | Kind::NumberAhead
+            | Kind::MarkerUnusable
             | Kind::UnfitStore
             | Kind::SameServer
             | Kind::Refused => false,
@@ -265,6 +285,7 @@ impl fmt::Display for NodeError {
             Kind::FenceUnusable => "has something else than a counter at the fence key",
             Kind::QueueUnusable => "has something else than a queue at the queue key",
             Kind::NumberAhead => "has fencing numbers far ahead of its clock",
+            Kind::MarkerUnusable => "has something else than a marker at tenure:marker",
             Kind::UnfitStore => "is not fit for a store of locks",
             Kind::Protocol => "answered out of step",
             Kind::Refused => "refused",

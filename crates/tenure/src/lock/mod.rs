@@ -6,7 +6,8 @@ mod settings;
 use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use tenure_core::{
-    Held, Holder, HolderLabel, Inspection, LockKey, LossReason, Op, Release, Reply, Token, Wait,
+    Held, Holder, HolderLabel, Inspection, LockKey, LossReason, MarkerMode, Op, Release, Reply,
+    Token, Wait,
 };
 use tracing::Instrument as _;
 
@@ -262,10 +263,10 @@ impl Lock {
 
     /// Asks each server whether it would vote on this lock now, in the order of the addresses.
     ///
-    /// A server that is alone always would, when it answers. Of several, one that restarted lately,
-    /// whose clock jumped, or that has another address here would not; nor would a replica. That
-    /// one has no room left, or does not permit this user what a lock needs, only an acquisition
-    /// tells.
+    /// A server that is alone always would, when it answers. Of several, one that may have
+    /// forgotten locks, whose clock jumped, or that has another address here would not; nor would
+    /// a replica. That one has no room left, or does not permit this user what a lock needs, only
+    /// an acquisition tells.
     ///
     /// # Errors
     ///
@@ -276,8 +277,10 @@ impl Lock {
     /// Cancel safe: it changes nothing.
     pub async fn nodes(&self) -> Result<Vec<NodeReport>, InspectError> {
         let longest_ttl = self.settings.longest_ttl().map_err(InspectError::Config)?;
-        let key = self.settings.key().map_err(InspectError::Config)?;
-        let reports = self.engine.ask(|reply| Command::Nodes { key, longest_ttl, reply }).await;
+        let key = Some(self.settings.key().map_err(InspectError::Config)?);
+        let mode = MarkerMode::Peek;
+        let command = |reply| Command::Nodes { key, longest_ttl, mode, reply };
+        let reports = self.engine.ask(command).await;
         reports.ok_or(InspectError::EngineStopped)
     }
 

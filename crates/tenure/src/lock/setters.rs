@@ -79,10 +79,12 @@ impl Lock {
     /// The longest TTL with which anybody takes this lock, other processes and extensions included:
     /// 30 s unless set, and never below the lock's own TTL.
     ///
-    /// It matters where several servers vote. A server that has restarted may have forgotten locks
-    /// that others hold, so it does not vote until a lock of this TTL is over, about 1 % later than
-    /// it; nor does one whose wall clock has jumped by more than that 1 %. One that keeps its keys
-    /// over a restart can be declared so by its address, with `?durable=yes`.
+    /// It matters where several servers vote. A server that is new, was emptied, restarted, or was
+    /// a replica may have forgotten locks that others hold, so it does not vote until a lock of
+    /// this TTL is over, about 1 % later than it; nor does one whose wall clock has jumped by more
+    /// than that 1 %. One that keeps its keys over a restart can be declared so by its address,
+    /// with `?durable=yes`; new ones can be opened by hand:
+    /// [`Client::open_new`](crate::Client::open_new).
     #[must_use]
     pub fn longest_ttl(mut self, longest: Duration) -> Self {
         self.settings.longest_ttl = Some(longest);

@@ -3,10 +3,15 @@
 use tenure_core::script;
 use tenure_testkit::Answer;
 
+/// What the names of scripts begin with that check the server's marker.
+const CHECKED: &str = "checked ";
+
 /// One script that a client asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) script: &'static str,
+    /// The server is asked whether it may vote, too.
+    is_checked: bool,
     pub(crate) number: String,
     /// The token of an acquisition or a release.
     pub(crate) token: String,
@@ -23,16 +28,18 @@ impl Asked {
         let script = script::ALL.iter().find(|s| s.text == named || s.sha1 == named)?;
         let keys: usize = text(2)?.parse().ok()?;
         Some(Self {
-            script: script.name,
+            script: script.name.trim_start_matches(CHECKED),
+            is_checked: script.name.starts_with(CHECKED),
             number: text(3 + keys)?,
             token: text(4 + keys).unwrap_or_default(),
         })
     }
 
-    /// The reply with these fields behind the request's number.
+    /// The reply with these fields behind the request's number, of a server that may vote.
     pub(crate) fn reply(&self, fields: &[&str]) -> Vec<u8> {
-        let mut reply = format!("*{}\r\n", fields.len() + 1);
-        for field in [self.number.as_str()].iter().chain(fields) {
+        let vote: &[&str] = if self.is_checked { &["eligible", ""] } else { &[] };
+        let mut reply = format!("*{}\r\n", 1 + fields.len() + vote.len());
+        for field in [self.number.as_str()].iter().chain(fields).chain(vote) {
             reply += &format!("${}\r\n{field}\r\n", field.len());
         }
         reply.into_bytes()

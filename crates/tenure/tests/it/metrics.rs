@@ -132,8 +132,9 @@ const RENEWAL_FAILED: &str = "tenure_renewal_failed_total class=stock";
 
 #[test]
 fn everything_is_counted_once_and_by_the_name_that_readme_gives_it() {
-    let [server, young, old] = ServerKind::ALL.map(Server::start);
-    let several = format!("{},{}", young.url(), servers::quorum([&old]));
+    let [server, new, old] = ServerKind::ALL.map(Server::start);
+    servers::open([&old]);
+    let several = format!("{},{}", new.url(), servers::quorum([&old]));
     let key = unique_key("counted");
     let settings = [("SERVER", &*server.url()), ("SERVERS", &several), ("KEY", &key)];
     let mut program = Program::start("count", &settings);
@@ -150,7 +151,7 @@ fn everything_is_counted_once_and_by_the_name_that_readme_gives_it() {
         "tenure_held_again_total class=stock: 1",
         "tenure_hold_seconds class=stock: 1",
         "tenure_lost_total class=stock: 2",
-        "tenure_node_news_total kind=young: 1",
+        "tenure_node_news_total kind=unmarked: 1",
         "tenure_released_total class=stock: 1",
         "tenure_untold_total class=stock: 1",
         "tenure_wait_seconds class=stock: 5",

@@ -1,7 +1,8 @@
 //! Servers that tests share, and looks at them behind the library's back.
 
-use std::sync::OnceLock;
+use std::{sync::OnceLock, time::Duration};
 
+use tenure::blocking::Client;
 use tenure_testkit::{Proxy, Server, ServerKind, Value};
 
 /// The server of a kind that all tests of this binary share: each test has a key of its own there.
@@ -9,7 +10,7 @@ use tenure_testkit::{Proxy, Server, ServerKind, Value};
 /// What hurts a server, or counts all it is told, needs a private one.
 pub(crate) fn shared(kind: ServerKind) -> &'static Server {
     static SERVERS: [OnceLock<Server>; 3] = [const { OnceLock::new() }; 3];
-    SERVERS[kind as usize].get_or_init(|| Server::start(kind))
+    SERVERS[kind as usize].get_or_init(|| opened(Server::start(kind)))
 }
 
 /// The addresses of so many nodes, six at most, that tests share.
@@ -23,12 +24,30 @@ pub(crate) fn several(nodes: usize) -> Vec<&'static Server> {
     let kinds = ServerKind::ALL;
     let server = |index: usize| match index.checked_sub(kinds.len()) {
         None => shared(kinds[index]),
-        Some(index) => OTHERS[index].get_or_init(|| Server::start(kinds[index])),
+        Some(index) => OTHERS[index].get_or_init(|| opened(Server::start(kinds[index]))),
     };
     (0..nodes).map(server).collect()
 }
 
-/// The address of a quorum of these. They are young, and yet have forgotten nothing.
+/// Declares by hand, as `tenure init` does, that these have forgotten no lock: they are new.
+pub(crate) fn open<'a>(servers: impl IntoIterator<Item = &'a Server>) {
+    for server in servers {
+        let client = Client::connect(&server.url()).unwrap();
+        let reports = client.open_new(LONGEST).unwrap();
+        assert!(reports[0].trouble.is_none(), "{reports:?}");
+    }
+}
+
+/// The server, which is new.
+fn opened(server: Server) -> Server {
+    open([&server]);
+    server
+}
+
+/// Each lock's own span is longer, and waited for where a server forgets: it is open for all.
+const LONGEST: Duration = crate::secs(1);
+
+/// The address of a quorum of these, which keep their markers over a restart, if anything.
 pub(crate) fn quorum<'a>(servers: impl IntoIterator<Item = &'a Server>) -> String {
     durable(servers.into_iter().map(Server::url))
 }

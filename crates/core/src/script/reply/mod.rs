@@ -3,6 +3,7 @@
 //! Each op has its own grammar, the one in its script's header, and nothing beside it: a form of
 //! another op, a number in another spelling, or a field too many is no answer to any question.
 
+mod eligibility;
 mod fields;
 #[cfg(test)]
 mod tests;
@@ -48,7 +49,13 @@ pub enum Misread {
 ///
 /// [`Misread`] when this cannot be that reply. Whether the op was applied is unknown then.
 pub fn read(op: &Op, request: u64, answer: Answer) -> Result<Reply, Misread> {
-    let Answer::Array(fields) = answer else { return Err(Misread::WrongRequest { request }) };
+    let Answer::Array(mut fields) = answer else { return Err(Misread::WrongRequest { request }) };
+    let malformed = || Misread::Malformed { script: super::script_of(op).name };
+    if let Op::Checked { op: inner, .. } = op {
+        let eligibility = eligibility::take(&mut fields).ok_or_else(malformed)?;
+        let reply = Box::new(read(inner, request, Answer::Array(fields))?);
+        return Ok(Reply::Checked { eligibility, reply });
+    }
     let mut fields = Fields::new(fields);
     if fields.bytes().as_deref() != Some(request.to_string().as_bytes()) {
         return Err(Misread::WrongRequest { request });
@@ -59,7 +66,7 @@ pub fn read(op: &Op, request: u64, answer: Answer) -> Result<Reply, Misread> {
         Op::Resume { token, .. } => fields.resumed(token),
         Op::Steal { token, .. } => fields.stolen(token),
         Op::Confirm { token, number, .. } => fields.confirmed(token, *number),
-        Op::Clock => fields.whole().map(|wall_us| Reply::Clock { wall_us }),
+        Op::Clock | Op::Checked { .. } => fields.whole().map(|wall_us| Reply::Clock { wall_us }),
         Op::Release { token, open_ms, .. } => fields.released(token, *open_ms > 0),
         Op::ForceRelease { .. } => fields.forced(),
         Op::Inspect { unproved, .. } => fields.inspection(*unproved).map(Reply::Inspected),
@@ -72,6 +79,5 @@ pub fn read(op: &Op, request: u64, answer: Answer) -> Result<Reply, Misread> {
             answers.map(Reply::Looked)
         }
     };
-    let malformed = || Misread::Malformed { script: super::script_of(op).name };
     reply.filter(|_| fields.is_over()).ok_or_else(malformed)
 }

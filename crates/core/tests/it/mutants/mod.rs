@@ -4,6 +4,7 @@ mod bodies;
 mod force;
 mod library;
 mod looking;
+mod marker;
 mod numbers;
 mod places;
 mod serving;
@@ -65,7 +66,7 @@ fn mutants() -> impl Iterator<Item = &'static Mutant> {
     let libraries = library::MUTANTS.iter().chain(serving::MUTANTS);
     let bodies =
         bodies::MUTANTS.iter().chain(places::MUTANTS).chain(looking::MUTANTS).chain(force::MUTANTS);
-    libraries.chain(numbers::MUTANTS).chain(bodies)
+    libraries.chain(numbers::MUTANTS).chain(bodies).chain(marker::MUTANTS)
 }
 
 /// Other sequences than those of the property itself, and as many as it tries on all kinds.

@@ -1,5 +1,6 @@
 //! What can happen to a few locks on one node, and random sequences of it.
 
+mod marker;
 mod queue;
 mod write;
 
@@ -11,6 +12,7 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use tenure_core::{FencingToken, HolderLabel, LockKey, Op, Renewal, Token, Ttl};
 
+pub(crate) use self::marker::MarkerStep;
 pub(crate) use self::write::{Scored, Write};
 use crate::node::START_US;
 
@@ -28,6 +30,8 @@ pub(crate) enum Step {
     Clock(Move),
     /// Somebody else writes at one of the keys of a lock.
     Foreign(LockKey, Part, Write),
+    /// Somebody writes at the server's marker, or the identity changes that it names.
+    Marker(MarkerStep),
     /// Somebody empties the server.
     Flush,
 }
@@ -101,6 +105,8 @@ pub(crate) fn sequences() -> impl Strategy<Value = Vec<Step>> {
         8 => queue::op().boxed(),
         5 => clock().prop_map(Step::Clock).boxed(),
         5 => write::foreign().boxed(),
+        6 => checked().prop_map(Step::Ask).boxed(),
+        3 => marker::step().boxed(),
         1 => queue::listen().boxed(),
         1 => prop_oneof![9 => clock().prop_map(Step::Clock), 1 => Just(Step::Flush)],
     ];
@@ -125,11 +131,19 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
+/// An op that is checked against the marker.
+fn checked() -> impl Strategy<Value = Op> {
+    let op = prop_oneof![4 => op(), 1 => confirm()];
+    (op, marker::check()).prop_map(|(op, check)| op.checked(check))
+}
+
 fn confirm() -> impl Strategy<Value = Op> {
     // One lock and one token oftener: a fault is met only under a lock that is held.
     let (key, by) = (locks().remove(0), tokens().remove(0));
     let whose = prop_oneof![(lock(), token()), Just((key, by))];
-    let confirm = (whose, ttl(), number()).prop_map(|((key, token), ttl, number)| Op::Confirm {
+    // No grant has the number 0.
+    let number = number().prop_map(|number| FencingToken::new(number.get().max(1)).unwrap());
+    let confirm = (whose, ttl(), number).prop_map(|((key, token), ttl, number)| Op::Confirm {
         key,
         token,
         ttl,

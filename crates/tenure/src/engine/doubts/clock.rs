@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Drift, Timestamp, Ttl};
+use tenure_core::{Drift, MarkerCheck, Timestamp, Ttl};
 
 /// What is known of the wall clock of a server.
 ///
@@ -74,7 +74,7 @@ impl WallClock {
         let mut before = self.looks.iter().zip(nexts);
         let (look, next) = before.rfind(|(look, _)| look.moved() > allowed)?;
         // A key may have been set just before the next look.
-        let (seen, until) = (next.received, next.received + super::span(longest));
+        let (seen, until) = (next.received, next.received + MarkerCheck::span(longest));
         if now >= until {
             return None;
         }

@@ -7,29 +7,37 @@
 //! others are, what it says of keys is true, but its grant is no vote. A second address of a
 //! server counts for nothing at all.
 //!
-//! What is known of a node holds for all locks; for how long it is doubted depends on the longest
-//! TTL that anybody takes the lock with.
+//! That a server may have forgotten says its own marker, with each answer: a client that has never
+//! met the server sees it, too. Clocks and second addresses are known by looking on; what is known
+//! of them holds for all locks. For how long a node is doubted depends on the longest TTL that
+//! anybody takes the lock with.
 
 mod clock;
 mod record;
 #[cfg(test)]
 mod tests;
 
-use std::{cell::RefCell, rc::Rc, time::Duration};
+use std::{cell::RefCell, rc::Rc};
 
-use tenure_core::{Drift, NodeId, Reply, Timestamp, Ttl};
+use tenure_core::{Eligibility, MarkerCheck, MarkerMode, NodeId, Reply, Timestamp, Ttl};
 
 use self::record::Record;
 use crate::{clock as local, error::NodeError, node::Node};
 
-/// What is known of each of several nodes. Nothing of an only one.
+/// What is known of each node. An only one has nobody to outvote it, and nobody whom it could
+/// deceive: it is never doubted.
 #[derive(Debug)]
-pub(super) struct Doubts(RefCell<Vec<Record>>);
+pub(super) struct Doubts {
+    records: RefCell<Vec<Record>>,
+    is_sole: bool,
+}
 
 impl Doubts {
-    /// Of these nodes, each with whether it keeps its keys over a restart.
-    pub(super) fn new(nodes: impl Iterator<Item = (Rc<dyn Node>, bool)>) -> Self {
-        Self(RefCell::new(nodes.map(|(node, is_durable)| Record::new(node, is_durable)).collect()))
+    /// Of these nodes, each with its database, and whether it keeps its keys over a restart.
+    pub(super) fn new(nodes: impl Iterator<Item = (Rc<dyn Node>, u32, bool)>) -> Self {
+        let record = |(node, database, is_durable)| Record::new(node, database, is_durable);
+        let records: Vec<_> = nodes.map(record).collect();
+        Self { is_sole: records.len() == 1, records: RefCell::new(records) }
     }
 
     /// Takes what the nodes' connections have learned, and what a node has just answered to a
@@ -40,14 +48,17 @@ impl Doubts {
         sent: Timestamp,
         answer: &Result<Reply, NodeError>,
     ) -> Result<(), NodeError> {
-        let mut records = self.0.borrow_mut();
+        if self.is_sole {
+            return Ok(());
+        }
+        let mut records = self.records.borrow_mut();
         meet(&mut records);
         let Some(record) = records.get_mut(id.0) else { return Ok(()) };
         if let Ok(
             Reply::Voted { wall_us, .. }
             | Reply::Confirmed { wall_us, .. }
             | Reply::Clock { wall_us },
-        ) = answer
+        ) = answer.as_ref().map(Reply::unchecked)
         {
             record.clock.look(sent, local::now(), *wall_us);
         }
@@ -60,7 +71,7 @@ impl Doubts {
     ///
     /// Why not.
     pub(super) fn is_counted(&self, id: NodeId) -> Result<(), NodeError> {
-        self.0.borrow().get(id.0).map_or(Ok(()), Record::is_counted)
+        self.records.borrow().get(id.0).map_or(Ok(()), Record::is_counted)
     }
 
     /// Whether a grant of this node is a vote, where nobody has a longer TTL.
@@ -69,14 +80,37 @@ impl Doubts {
     ///
     /// Why not, and until when.
     pub(super) fn judge(&self, id: NodeId, longest: Ttl) -> Result<(), NodeError> {
-        let mut records = self.0.borrow_mut();
+        if self.is_sole {
+            return Ok(());
+        }
+        let mut records = self.records.borrow_mut();
         records.get_mut(id.0).map_or(Ok(()), |record| record.judge(local::now(), longest))
+    }
+
+    /// What a request brings to a node's marker, where nobody has a longer TTL.
+    pub(super) fn check(&self, id: NodeId, longest: Ttl, mode: MarkerMode) -> Option<MarkerCheck> {
+        self.records.borrow().get(id.0).map(|record| record.check(longest, mode))
+    }
+
+    /// Takes what a node's marker says, where nobody has a longer TTL.
+    ///
+    /// # Errors
+    ///
+    /// Why what the node grants and keeps is no vote, and until when.
+    pub(super) fn marked(
+        &self,
+        id: NodeId,
+        longest: Ttl,
+        eligibility: Eligibility,
+    ) -> Result<(), NodeError> {
+        let mut records = self.records.borrow_mut();
+        records.get_mut(id.0).map_or(Ok(()), |record| record.marked(longest, eligibility))
     }
 
     /// How far the nodes' wall clocks are ahead of the clock of leases, in microseconds: the median
     /// of what they told, so that one wrong clock of three changes nothing.
     pub(super) fn ahead_us(&self) -> Option<i64> {
-        let records = self.0.borrow();
+        let records = self.records.borrow();
         let mut ahead: Vec<_> =
             records.iter().filter_map(|record| record.clock.ahead_us()).collect();
         ahead.sort_unstable();
@@ -97,10 +131,4 @@ fn meet(records: &mut [Record]) {
             record.meet(&others);
         }
     }
-}
-
-/// After so long every key that was set with a TTL of this or less is over, for its holder too,
-/// whatever rate the clocks run at.
-fn span(longest: Ttl) -> Duration {
-    longest.get() + Drift::of(longest).get()
 }

@@ -2,10 +2,11 @@
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
-use tenure_core::{Timestamp, Ttl};
+use tenure_core::{Closure, Eligibility, MarkerCause, MarkerCheck, MarkerMode, Timestamp, Ttl};
 
-use super::{clock::WallClock, span};
+use super::clock::WallClock;
 use crate::{
+    clock as local,
     error::{NodeError, NodeErrorKind},
     event::{self, NodeNews},
     node::{Node, Run},
@@ -14,6 +15,8 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Record {
     node: Rc<dyn Node>,
+    /// The database that is selected there.
+    database: u32,
     /// It keeps its keys over a restart, as its address says.
     is_durable: bool,
     run: Option<Rc<Run>>,
@@ -26,8 +29,8 @@ pub(super) struct Record {
 /// What the log was told.
 #[derive(Debug, Default)]
 struct Told {
-    /// That this run is doubted.
-    doubted: bool,
+    /// That it is closed, for locks of this TTL.
+    closed: Option<Ttl>,
     /// That the node hides its runs.
     hidden: bool,
     /// That it is no primary, while that is so.
@@ -35,9 +38,9 @@ struct Told {
 }
 
 impl Record {
-    pub(super) fn new(node: Rc<dyn Node>, is_durable: bool) -> Self {
+    pub(super) fn new(node: Rc<dyn Node>, database: u32, is_durable: bool) -> Self {
         let (clock, told) = (WallClock::default(), Told::default());
-        Self { node, is_durable, run: None, same_as: None, clock, told }
+        Self { node, database, is_durable, run: None, same_as: None, clock, told }
     }
 
     /// The run that it was last known to be, and its name; `None` for a second address.
@@ -74,7 +77,7 @@ impl Record {
         }
         if !self.run.as_ref().is_some_and(|known| Rc::ptr_eq(known, &run)) {
             self.clock.forget();
-            self.told.doubted = false;
+            self.told.closed = None;
             self.run = Some(run);
         }
     }
@@ -99,15 +102,6 @@ impl Record {
     /// Whether its grant is a vote at `now`.
     pub(super) fn judge(&mut self, now: Timestamp, longest: Ttl) -> Result<(), NodeError> {
         self.is_counted()?;
-        if let Some(until) = self.forgetful_until(span(longest)).filter(|until| now < *until) {
-            let (news, why) = self.why_forgetful(now);
-            let why =
-                format!("{why}; it votes in {}, or at once {DURABLE}", secs(until.since(now)));
-            if !std::mem::replace(&mut self.told.doubted, true) {
-                self.tell(news, &why);
-            }
-            return Err(self.error(NodeErrorKind::Restarted).with_source(why));
-        }
         let Some(jump) = self.clock.jumped(now, longest) else { return Ok(()) };
         let whither = if jump.is_forward { "forward" } else { "back" };
         let (by, ago, left) =
@@ -116,30 +110,58 @@ impl Record {
         if jump.is_news {
             self.tell(NodeNews::ClockJumped, &why);
         }
-        Err(self.error(NodeErrorKind::ClockJumped).with_source(why))
+        let error = self.error(NodeErrorKind::ClockJumped).with_source(why);
+        Err(error.eligible_in(jump.until.since(now)))
     }
 
-    /// Until when others may hold what it has forgotten.
-    fn forgetful_until(&self, span: Duration) -> Option<Timestamp> {
-        let run = self.run.as_ref().filter(|_| !self.is_durable)?;
-        // An uptime follows the wall clock: it is not believed where something better is known.
-        let left = if run.is_later { span } else { span.saturating_sub(run.age?) };
-        Some(run.seen + left)
-    }
-
-    fn why_forgetful(&self, now: Timestamp) -> (NodeNews, String) {
-        let seen = self.run.as_ref().map_or(now, |run| run.seen);
-        let age = self.run.as_ref().filter(|run| !run.is_later).and_then(|run| run.age);
-        match age {
-            Some(age) => {
-                let age = secs(age + now.since(seen));
-                (NodeNews::Young, format!("it started about {age} ago"))
-            }
-            None => {
-                let ago = secs(now.since(seen));
-                (NodeNews::Restarted, format!("its restart was noticed {ago} ago"))
-            }
+    /// What a request brings to its marker.
+    pub(super) fn check(&self, longest: Ttl, mode: MarkerMode) -> MarkerCheck {
+        let span = MarkerCheck::span(longest).as_millis();
+        MarkerCheck {
+            // Far above every time that a clock can show.
+            span_ms: u64::try_from(span).unwrap_or(u64::MAX).min(Ttl::MAX_MS - 1),
+            client_ms: local::node_time().wall_us / 1_000,
+            database: self.database.into(),
+            is_durable: self.is_durable,
+            mode,
         }
+    }
+
+    /// Takes what its marker says.
+    pub(super) fn marked(
+        &mut self,
+        longest: Ttl,
+        eligibility: Eligibility,
+    ) -> Result<(), NodeError> {
+        let closure = match eligibility {
+            Eligibility::Closed(closure) => closure,
+            Eligibility::Eligible | Eligibility::Opened => {
+                self.told.closed.take_if(|told| *told <= longest);
+                return Ok(());
+            }
+        };
+        let (cause, left) = match closure {
+            Closure::Forgetful(cause, left) => (cause, left),
+            Closure::Hidden => {
+                return Err(self.error(NodeErrorKind::NoPermission).with_source(NO_INFO));
+            }
+            Closure::Unusable => return Err(self.error(NodeErrorKind::MarkerUnusable)),
+        };
+        let (why, or_else) = match cause {
+            MarkerCause::New => ("it has no marker yet: it is new, or it was emptied", INIT),
+            MarkerCause::Changed if self.is_durable => (CHANGED, ""),
+            MarkerCause::Changed => (CHANGED, DURABLE),
+        };
+        let why = format!("{why}; it votes in {}{or_else}", secs(left));
+        if self.told.closed.replace(longest).is_none() {
+            let is_known = self.run.as_ref().is_some_and(|run| run.is_later);
+            let news = match cause {
+                MarkerCause::New if !is_known => NodeNews::Unmarked,
+                _ => NodeNews::Restarted,
+            };
+            self.tell(news, &why);
+        }
+        Err(self.error(NodeErrorKind::Restarted).with_source(why).eligible_in(left))
     }
 
     fn tell(&self, news: NodeNews, words: &str) {
@@ -156,7 +178,15 @@ fn secs(span: Duration) -> String {
     format!("{:.1} s", span.as_secs_f64())
 }
 
-const DURABLE: &str = "with `?durable=yes` in its address, if it keeps its keys over a restart";
+const CHANGED: &str = "it restarted, or was a replica, since its marker was written";
 
-const HIDDEN: &str = "it does not tell its run (`INFO server`), so a restart is noticed by its \
-                      uptime at best, and a second address of it not at all";
+const INIT: &str = ", or at once after `tenure init`, if nobody holds a lock that it may have lost";
+
+const DURABLE: &str = ", or at once after a restart with `?durable=yes` in its address, if it \
+                       keeps its keys";
+
+const NO_INFO: &str = "scripts need the command INFO, by which the server shows that it is the one \
+                       that granted a lock";
+
+const HIDDEN: &str = "it does not tell its run (`INFO server`), so a second address of it is not \
+                      noticed";

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
-use tenure_core::Op;
+use tenure_core::{Closure, MarkerCause, Op};
 
 use super::*;
 use crate::{
@@ -52,7 +52,7 @@ fn nodes(count: u8, is_durable: bool) -> (Vec<Rc<Known>>, Vec<Record>) {
     let name = |index| char::from(b'a' + index).to_string().into();
     let known = |index| Rc::new(Known { name: name(index), run: RefCell::default() });
     let nodes: Vec<_> = (0..count).map(known).collect();
-    let record = |node: &Rc<Known>| Record::new(Rc::clone(node) as Rc<dyn Node>, is_durable);
+    let record = |node: &Rc<Known>| Record::new(Rc::clone(node) as Rc<dyn Node>, 0, is_durable);
     let records = nodes.iter().map(record).collect();
     (nodes, records)
 }
@@ -61,10 +61,9 @@ fn at(ms: u64) -> Timestamp {
     Timestamp::from_nanos(ms * 1_000_000)
 }
 
-fn runs(node: &Known, id: &str, age: Option<u64>, seen: u64, is_later: bool) {
+fn runs(node: &Known, id: &str, is_later: bool) {
     let id = Some(id.into()).filter(|_| !id.is_empty());
-    let age = age.map(Duration::from_secs);
-    node.run.replace(Some(Rc::new(Run { id, age, seen: at(seen), is_later })));
+    node.run.replace(Some(Rc::new(Run { id, is_later })));
 }
 
 /// Whether the record is doubted at that time by a lock of at most so many seconds.
@@ -73,60 +72,44 @@ fn doubt(record: &mut Record, now: u64, longest: u64) -> Option<NodeErrorKind> {
     record.judge(at(now), longest).err().map(|error| error.kind())
 }
 
-const RESTARTED: Option<NodeErrorKind> = Some(NodeErrorKind::Restarted);
 const SAME: Option<NodeErrorKind> = Some(NodeErrorKind::SameServer);
 
-/// A lock of 10 s is over after 10,102 ms, drift included.
-#[test]
-fn a_later_run_is_doubted_from_when_it_was_seen_whatever_its_uptime() {
-    let (nodes, mut records) = nodes(1, false);
-    runs(&nodes[0], "one", Some(1_000), 0, false);
-    meet(&mut records);
-    assert_eq!(doubt(&mut records[0], 0, 10), None);
-    runs(&nodes[0], "two", Some(1_000), 5_000, true);
-    meet(&mut records);
-    assert_eq!(doubt(&mut records[0], 5_000, 10), RESTARTED);
-    assert_eq!(doubt(&mut records[0], 15_101, 10), RESTARTED);
-    assert_eq!(doubt(&mut records[0], 15_102, 10), None);
-    assert_eq!(doubt(&mut records[0], 15_102, 30), RESTARTED, "another lock's is longer");
-}
-
-#[test]
-fn a_young_server_is_doubted_until_it_is_old_enough() {
-    let (nodes, mut records) = nodes(1, false);
-    runs(&nodes[0], "one", Some(4), 5_000, false);
-    meet(&mut records);
-    assert_eq!(doubt(&mut records[0], 11_101, 10), RESTARTED);
-    assert_eq!(doubt(&mut records[0], 11_102, 10), None);
-    // Where nothing at all is told, the first is trusted.
-    runs(&nodes[0], "", None, 5_000, false);
-    meet(&mut records);
-    assert_eq!(doubt(&mut records[0], 5_000, 10), None);
-}
-
-#[test]
-fn one_that_keeps_its_keys_is_not_doubted() {
-    let (nodes, mut records) = nodes(1, true);
-    runs(&nodes[0], "two", Some(0), 5_000, true);
-    meet(&mut records);
-    assert_eq!(doubt(&mut records[0], 5_000, 10), None);
+fn closed(cause: MarkerCause) -> Eligibility {
+    Eligibility::Closed(Closure::Forgetful(cause, Duration::from_millis(24_300)))
 }
 
 #[test]
 fn the_error_says_why_and_until_when() {
-    let (nodes, mut records) = nodes(1, false);
     let longest = Ttl::new(Duration::from_secs(30)).unwrap();
-    for (age, is_later, words) in [
-        (Some(4), false, "it started about 6.0 s ago; it votes in 24.3 s"),
-        (Some(4), true, "its restart was noticed 2.0 s ago; it votes in 28.3 s"),
-        (None, true, "its restart was noticed 2.0 s ago; it votes in 28.3 s"),
+    for (cause, is_durable, words, hint) in [
+        (MarkerCause::New, false, "it has no marker yet: it is new, or it was", "`tenure init`"),
+        (MarkerCause::New, true, "it has no marker yet: it is new, or it was", "`tenure init`"),
+        (MarkerCause::Changed, false, "it restarted, or was a replica, since", "`?durable=yes`"),
+        (MarkerCause::Changed, true, "it restarted, or was a replica, since", ""),
     ] {
-        runs(&nodes[0], "one", age, 5_000, is_later);
-        meet(&mut records);
-        let error = records[0].judge(at(7_000), longest).unwrap_err();
+        let (_, mut records) = nodes(1, is_durable);
+        let error = records[0].marked(longest, closed(cause)).unwrap_err();
         let why = std::error::Error::source(&error).unwrap().to_string();
-        assert!(why.starts_with(words) && why.contains("`?durable=yes`"), "{why}");
+        assert!(why.starts_with(words) && why.contains(hint), "{why}");
+        assert!(why.contains("; it votes in 24.3 s"), "{why}");
+        assert_eq!(error.votes_in(), Some(Duration::from_millis(24_300)));
+        assert_eq!(error.kind(), NodeErrorKind::Restarted);
         assert!(error.is_retryable() && error.may_be_applied() && error.node() == "a");
+        assert!(records[0].marked(longest, Eligibility::Eligible).is_ok());
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_judged_never_votes_by_itself() {
+    let (_, mut records) = nodes(1, false);
+    let longest = Ttl::new(Duration::from_secs(30)).unwrap();
+    for (closure, kind) in [
+        (Closure::Hidden, NodeErrorKind::NoPermission),
+        (Closure::Unusable, NodeErrorKind::MarkerUnusable),
+    ] {
+        let error = records[0].marked(longest, Eligibility::Closed(closure)).unwrap_err();
+        assert_eq!((error.kind(), error.votes_in()), (kind, None));
+        assert!(!error.is_retryable() && error.may_be_applied());
     }
 }
 
@@ -134,7 +117,7 @@ fn the_error_says_why_and_until_when() {
 fn of_two_addresses_of_one_server_the_first_counts() {
     let (nodes, mut records) = nodes(3, true);
     for (node, id) in nodes.iter().zip(["one", "two", "one"]) {
-        runs(node, id, None, 0, false);
+        runs(node, id, false);
     }
     meet(&mut records);
     let counted = |records: &[Record]| {
@@ -143,7 +126,7 @@ fn of_two_addresses_of_one_server_the_first_counts() {
     assert_eq!(counted(&records), [true, true, false]);
     assert_eq!(doubt(&mut records[2], 0, 10), SAME);
     // Now it is a server of its own.
-    runs(&nodes[2], "three", None, 0, true);
+    runs(&nodes[2], "three", true);
     meet(&mut records);
     assert_eq!(counted(&records), [true, true, true]);
 }
@@ -152,14 +135,14 @@ fn of_two_addresses_of_one_server_the_first_counts() {
 #[test]
 fn of_two_addresses_the_one_that_was_known_before_counts() {
     let (nodes, mut records) = nodes(2, true);
-    runs(&nodes[1], "one", None, 0, false);
+    runs(&nodes[1], "one", false);
     meet(&mut records);
-    runs(&nodes[0], "one", None, 0, false);
+    runs(&nodes[0], "one", false);
     meet(&mut records);
     assert_eq!(doubt(&mut records[0], 0, 10), SAME);
     assert_eq!(doubt(&mut records[1], 0, 10), None);
     // The other address leads elsewhere now.
-    runs(&nodes[1], "two", None, 0, true);
+    runs(&nodes[1], "two", true);
     meet(&mut records);
     meet(&mut records);
     assert_eq!(doubt(&mut records[0], 0, 10), None);
@@ -168,7 +151,7 @@ fn of_two_addresses_the_one_that_was_known_before_counts() {
 #[test]
 fn servers_that_hide_their_runs_are_not_taken_for_one() {
     let (nodes, mut records) = nodes(2, false);
-    nodes.iter().for_each(|node| runs(node, "", None, 0, false));
+    nodes.iter().for_each(|node| runs(node, "", false));
     meet(&mut records);
     assert!(records.iter().all(|record| record.is_counted().is_ok()));
 }
@@ -176,7 +159,7 @@ fn servers_that_hide_their_runs_are_not_taken_for_one() {
 #[test]
 fn a_clock_that_jumped_is_doubted_although_the_keys_are_kept() {
     let (nodes, mut records) = nodes(1, true);
-    runs(&nodes[0], "one", None, 0, false);
+    runs(&nodes[0], "one", false);
     meet(&mut records);
     records[0].clock.look(at(0), at(0), 50_000_000);
     records[0].clock.look(at(1_000), at(1_000), 91_000_000);

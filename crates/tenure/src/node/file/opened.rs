@@ -3,7 +3,7 @@
 use std::{cell::Cell, os::unix::net::UnixDatagram, path::PathBuf, time::Duration};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use tenure_core::{Channel, Look, Op, Renewal, Reply, Wake};
+use tenure_core::{Channel, Eligibility, Look, Op, Renewal, Reply, Wake};
 
 use super::{
     boot::{Boot, BootUnknown},
@@ -107,6 +107,12 @@ impl Opened {
 fn carry_out(op: &Op, table: &Table<'_>) -> Result<(Reply, Vec<Wake>), Fault> {
     let at = table.at;
     Ok(match op {
+        // A store that lost its rows is another store.
+        Op::Checked { op, .. } => {
+            let (reply, wakes) = carry_out(op, table)?;
+            let eligibility = Eligibility::Eligible;
+            (Reply::Checked { eligibility, reply: Box::new(reply) }, wakes)
+        }
         Op::Renew(leases) => {
             let renew = |lease: &Renewal| table.with(&lease.key, |row| row.renew(at, lease));
             let answers = leases.iter().map(renew).collect::<Result<_, _>>()?;

@@ -112,10 +112,10 @@ fn fuzz_pushes() {
 #[test]
 fn fuzz_info() {
     fuzz("info", |input| {
-        let Ok(text) = std::str::from_utf8(input) else { return (false, None) };
+        let Ok(text) = std::str::from_utf8(input) else { return false };
         let told = Told::read(text);
         assert!(told.id.as_ref().is_none_or(|id| !id.is_empty() && text.contains(&**id)));
         let _ = fault::is_noscript(text);
-        (told.id.is_some(), told.uptime.map(|uptime| uptime.as_secs().checked_ilog10()))
+        told.id.is_some()
     });
 }

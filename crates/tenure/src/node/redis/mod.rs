@@ -295,7 +295,7 @@ impl Shared {
     /// A connection was made, and the server has told so much of its run.
     fn meet(&self, told: &Told) {
         let mut run = self.run.borrow_mut();
-        let met = Run::met(told, run.as_ref(), clock::now());
+        let met = Run::met(told, run.as_ref());
         *run = Some(met);
     }
 

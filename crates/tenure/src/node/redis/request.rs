@@ -30,7 +30,7 @@ impl Request {
     /// Whether it gives back what the other asks for.
     pub(super) fn undoes(&self, other: &Self) -> bool {
         let Op::Release { token: released, .. } = &self.op else { return false };
-        match &other.op {
+        match other.op.unchecked() {
             Op::Acquire { token, .. }
             | Op::Steal { token, .. }
             | Op::ForceRelease { token, .. } => token == released,

@@ -65,6 +65,7 @@ struct Outcome {
 
 impl<'a> Scene<'a> {
     fn new(honest: &'a [Server], key: &'a str, trick: Trick) -> Self {
+        servers::open(honest);
         let stage = Arc::new(Mutex::new(Stage::None));
         let of_server = Arc::clone(&stage);
         let is_meant = move |command: &[Vec<u8>]| of_server.lock().unwrap().means(command);

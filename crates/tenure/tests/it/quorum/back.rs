@@ -12,7 +12,7 @@ use crate::{LIMIT, secs, servers};
 fn what_a_server_missed_is_made_up_for_when_it_is_back() {
     let kinds = ServerKind::ALL.into_iter();
     let nodes = kinds.map(|kind| Server::builder(kind).tcp().durable().start());
-    let (nodes, key) = (Nodes(nodes.collect()), unique_key("missed"));
+    let (nodes, key) = (Nodes::of(nodes), unique_key("missed"));
     let client = nodes.client();
     let guards: Vec<_> = (0..50)
         .map(|index| {

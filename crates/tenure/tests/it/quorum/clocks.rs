@@ -18,7 +18,7 @@ const LEAP_MS: i64 = 40_000;
 /// Five servers with clocks of their own.
 fn clocks() -> Nodes {
     let kinds = ServerKind::ALL.into_iter().cycle().take(5);
-    Nodes(kinds.map(|kind| Server::builder(kind).tcp().shim().start()).collect())
+    Nodes::of(kinds.map(|kind| Server::builder(kind).tcp().shim().start()))
 }
 
 /// Has all nodes asked, and all of them answer.

@@ -4,13 +4,14 @@ use tenure::{AcquireError, NodeErrorKind, blocking::Client};
 use tenure_testkit::{Server, ServerKind, TempDir, eventually, scale, unique_key};
 
 use super::{Nodes, name};
-use crate::{LIMIT, servers};
+use crate::{LIMIT, secs, servers};
 
 /// A server with a port and a socket, and the addresses of both.
 fn twice(kind: ServerKind, dir: &TempDir) -> (Server, [String; 2]) {
     let socket = dir.path().join("s");
     let path = socket.to_str().unwrap().to_owned();
     let server = Server::builder(kind).tcp().args(["--unixsocket", &*path]).start();
+    servers::open([&server]);
     let urls = [server.url(), format!("redis+unix://{path}")];
     (server, urls.map(|url| format!("{url}?durable=yes")))
 }
@@ -49,7 +50,7 @@ fn the_servers_that_there_are_decide_without_the_second_address() {
     let guard = lock.acquire_within(LIMIT).unwrap();
     assert!(lock.try_acquire().unwrap().is_none());
     assert!(lock.inspect().unwrap().held.is_some());
-    guard.extend(crate::secs(20)).unwrap();
+    guard.extend(secs(20)).unwrap();
     guard.release().unwrap();
     let of_kind = |kind| {
         move |report: &&tenure::NodeReport| {
@@ -86,7 +87,8 @@ fn a_replica_has_no_vote_and_is_named() {
     let (nodes, key) = (Nodes::start(3), unique_key("role"));
     let port = nodes.0[0].port().unwrap().to_string();
     assert!(nodes.0[2].cmd(&["REPLICAOF", "127.0.0.1", &port]).is_ok());
-    let lock = nodes.client().lock(&key).node_limit(LIMIT);
+    // Its primary has another identity since the replica came, and waits for the longest TTL.
+    let lock = nodes.client().lock(&key).ttl(secs(1)).longest_ttl(secs(1)).node_limit(LIMIT);
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
     nodes.0[1].kill();
     let failed = lock.try_acquire();

@@ -56,10 +56,9 @@ struct Five {
 impl Five {
     fn start() -> Self {
         let kinds = ServerKind::ALL.into_iter().cycle().take(5);
-        let nodes: Vec<_> =
-            kinds.map(|kind| Server::builder(kind).tcp().durable().start()).collect();
-        let networks = nodes.iter().map(Proxy::to).collect();
-        Self { nodes: Nodes(nodes), networks }
+        let nodes = Nodes::of(kinds.map(|kind| Server::builder(kind).tcp().durable().start()));
+        let networks = nodes.proxies();
+        Self { nodes, networks }
     }
 
     fn client(&self) -> Client {

@@ -5,7 +5,7 @@ use std::thread;
 use tenure::{LossReason, blocking::Client};
 use tenure_testkit::{eventually, unique_key};
 
-use super::{Nodes, all_catch_up};
+use super::{Nodes, all_catch_up, until_all_vote};
 use crate::{LIMIT, ms, secs, servers};
 
 #[test]
@@ -66,11 +66,13 @@ fn a_lease_outlasts_the_loss_of_one_node() {
 #[test]
 fn a_node_that_lost_its_key_gets_it_again_and_counts_from_then_on() {
     let (nodes, key) = (Nodes::start(3), unique_key("top-up"));
-    let guard = nodes.client().lock(&key).ttl(secs(3)).acquire().unwrap();
+    let lock = nodes.client().lock(&key).ttl(secs(3)).longest_ttl(secs(3));
+    let guard = lock.acquire().unwrap();
     nodes.0[0].restart_empty();
     nodes.until_had_by(&guard, 3);
-    // Two renewals: the first proves that a majority had the key when this one had it, too.
-    thread::sleep(secs(3));
+    // It counts as soon as nothing that it forgot can be held; two renewals later all know.
+    until_all_vote(&lock);
+    thread::sleep(secs(2));
     nodes.0[1].kill();
     thread::sleep(secs(6));
     assert_eq!(guard.ensure_held(), Ok(()));
@@ -87,7 +89,8 @@ fn a_node_that_was_just_given_its_key_again_does_not_count_yet() {
     nodes.until_had_by(&guard, 3);
     nodes.0[1].restart_empty();
     eventually(LIMIT, "it is lost", || guard.ensure_held().is_err());
-    assert_eq!(guard.lost(), LossReason::Gone);
+    let lost = guard.lost();
+    assert!(matches!(lost, LossReason::Gone | LossReason::Expired), "{lost}");
 }
 
 /// Another may have held the lock while a majority had no key of ours.
@@ -118,8 +121,14 @@ fn numbers_grow_over_everything() {
         let node = &nodes.0[round % 3];
         let mut frozen = None;
         match round % 4 {
-            0 => assert!(node.cmd(&["FLUSHALL"]).is_ok()),
-            1 => node.restart_empty(),
+            0 => {
+                assert!(node.cmd(&["FLUSHALL"]).is_ok());
+                servers::open([node]);
+            }
+            1 => {
+                node.restart_empty();
+                servers::open([node]);
+            }
             2 => frozen = Some(node.freeze_process()),
             _ => {
                 let ahead = format!("{{{key}}}:tenure.fence");

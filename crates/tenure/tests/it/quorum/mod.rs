@@ -9,6 +9,7 @@ mod detached;
 mod duplicates;
 mod expiry;
 mod fencing;
+mod forgetting;
 mod hints;
 mod holding;
 mod late;
@@ -55,20 +56,18 @@ impl Nodes {
     /// With this setting of the servers.
     pub(crate) fn start_with(count: usize, with: fn(Builder) -> Builder) -> Self {
         let kinds = ServerKind::ALL.into_iter().cycle().take(count);
-        Self(kinds.map(|kind| with(Server::builder(kind).tcp()).start()).collect())
+        Self::of(kinds.map(|kind| with(Server::builder(kind).tcp()).start()))
+    }
+
+    /// These, which are new: nobody has a lock on them.
+    pub(crate) fn of(servers: impl Iterator<Item = Server>) -> Self {
+        let servers: Vec<_> = servers.collect();
+        servers::open(&servers);
+        Self(servers)
     }
 
     pub(crate) fn urls(&self) -> String {
         servers::quorum(&self.0)
-    }
-
-    /// As [`Nodes::urls`], but for one that does not promise to keep its keys.
-    fn urls_but(&self, undeclared: usize) -> String {
-        let url = |(index, node): (usize, &Server)| match index == undeclared {
-            true => node.url(),
-            false => servers::quorum([node]),
-        };
-        self.0.iter().enumerate().map(url).collect::<Vec<_>>().join(",")
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -130,6 +129,13 @@ impl Nodes {
 /// already when a majority had.
 pub(crate) fn all_catch_up(lock: &Lock) {
     lock.nodes().unwrap();
+}
+
+/// Waits until each of them votes on the lock, which somebody holds or tries to get meanwhile: a
+/// server is closed from its first visit on.
+pub(crate) fn until_all_vote(lock: &Lock) {
+    let votes = || lock.nodes().unwrap().iter().all(|report| report.trouble.is_none());
+    eventually(LIMIT, "all of them vote", votes);
 }
 
 /// What errors call a server on a port.

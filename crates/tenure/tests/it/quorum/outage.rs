@@ -80,6 +80,7 @@ fn with_two_of_three_down_nobody_can_tell_and_nothing_is_left() {
     fails_naming(&nodes, &key, NodeErrorKind::Unreachable, secs(2));
     nodes.0[1].start_again();
     nodes.0[2].start_again();
+    servers::open(&nodes.0[1..]);
     let guard = nodes.client().lock(&key).acquire_within(LIMIT).unwrap();
     guard.release().unwrap();
     nodes.becomes_free(&key);

@@ -97,6 +97,7 @@ fn a_node_that_comes_back_is_used_again() {
         try_in_vain(&lock);
         nodes.0[1].start_again();
         nodes.0[2].start_again();
+        servers::open(&nodes.0[1..]);
         let mut guard = None;
         eventually(LIMIT, "they are asked", || {
             guard = lock.try_acquire().ok().flatten();

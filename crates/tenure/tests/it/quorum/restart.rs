@@ -4,9 +4,9 @@ use tenure::{
     AcquireError, NoQuorum, NodeErrorKind,
     blocking::{Client, Lock},
 };
-use tenure_testkit::{FakeServer, eventually, scale, unique_key};
+use tenure_testkit::{FakeServer, Server, ServerKind, eventually, scale, unique_key};
 
-use super::{Nodes, name};
+use super::{Nodes, name, until_all_vote};
 use crate::{LIMIT, fake, ms, secs, servers};
 
 /// Long enough to be held during a round, whatever else the machine does.
@@ -27,11 +27,11 @@ fn why(none: &NoQuorum) -> Vec<(&str, NodeErrorKind)> {
 /// How the one who comes next knows the server that forgets.
 #[derive(Clone, Copy, Debug)]
 enum Next {
-    /// It has never seen the server before, which has not run for long.
+    /// It has never met the server before.
     IsNew,
     /// It knew the server's run before.
     KnewIt,
-    /// It was told that the server forgets nothing, which is a lie.
+    /// Somebody declared by hand that the server has forgotten nothing, which is a lie.
     WasDeceived,
 }
 
@@ -56,6 +56,9 @@ fn overlaps(nodes: &Nodes, victim: usize, next: Next) -> bool {
     }
     let guard = holder.lock(&key).ttl(HELD).acquire_within(LIMIT).unwrap();
     nodes.0[victim].restart_empty();
+    if let Next::WasDeceived = next {
+        servers::open([&nodes.0[victim]]);
+    }
     let had = match other.lock(&key).ttl(HELD).node_limit(LIMIT).try_acquire() {
         Ok(had) => had,
         Err(AcquireError::NoQuorum(none)) => {
@@ -67,6 +70,7 @@ fn overlaps(nodes: &Nodes, victim: usize, next: Next) -> bool {
         Err(error) => panic!("{error:?}"),
     };
     assert_eq!(guard.ensure_held(), Ok(()), "a round took longer than a lease");
+    servers::open([&nodes.0[victim]]);
     had.is_some()
 }
 
@@ -94,7 +98,8 @@ fn t05_without_the_guard_two_hold_the_lock() {
 fn what_a_doubted_server_granted_is_undone() {
     let (nodes, key) = (Nodes::start(3), unique_key("undone"));
     nodes.0[2].kill();
-    let undeclared: Vec<_> = nodes.0.iter().map(tenure_testkit::Server::url).collect();
+    nodes.0[..2].iter().for_each(|node| assert!(node.cmd(&["FLUSHALL"]).is_ok()));
+    let undeclared: Vec<_> = nodes.0.iter().map(Server::url).collect();
     let lock = Client::connect(&undeclared.join(",")).unwrap().lock(&key).ttl(secs(600));
     let none = untold(&lock);
     assert_eq!(none.granted, 0);
@@ -134,12 +139,14 @@ fn what_a_doubted_server_confirms_counts_no_more_than_what_it_grants() {
         let first = servers::quorum([&nodes.0[0]]);
         Client::connect(&format!("{first},{}?durable=yes,{third}", loses_it.url())).unwrap()
     };
+    assert!(nodes.0[1].cmd(&["FLUSHALL"]).is_ok());
     let doubted = urls(nodes.0[1].url()).lock(&key).ttl(secs(20));
     let none = untold(&doubted);
     assert!(why(&none).contains(&(&name(&nodes.0[1]), NodeErrorKind::Restarted)), "{none:?}");
     nodes.becomes_free(&key);
-    // One that keeps its keys makes the majority.
-    let trusted = urls(servers::quorum([&nodes.0[1]])).lock(&key).ttl(secs(20));
+    // One that has forgotten nothing makes the majority.
+    servers::open([&nodes.0[1]]);
+    let trusted = urls(nodes.0[1].url()).lock(&key).ttl(secs(20));
     assert!(trusted.try_acquire().unwrap().is_some());
 }
 
@@ -147,10 +154,13 @@ fn what_a_doubted_server_confirms_counts_no_more_than_what_it_grants() {
 #[test]
 fn what_a_doubted_server_granted_belongs_to_a_lease_that_others_granted() {
     let (nodes, key) = (Nodes::start(3), unique_key("belongs"));
-    let client = Client::connect(&nodes.urls_but(2)).unwrap();
-    let guard = client.lock(&key).ttl(secs(3)).longest_ttl(secs(600)).acquire().unwrap();
+    assert!(nodes.0[2].cmd(&["FLUSHALL"]).is_ok());
+    let lock = nodes.client().lock(&key).ttl(secs(3)).longest_ttl(secs(3));
+    let guard = lock.acquire().unwrap();
     nodes.until_had_by(&guard, 3);
-    // It counts at renewals: what it says of the key is true.
+    // It counts at renewals as soon as nothing that it forgot can be held.
+    until_all_vote(&lock);
+    std::thread::sleep(secs(2));
     nodes.0[0].kill();
     std::thread::sleep(secs(6));
     assert_eq!(guard.ensure_held(), Ok(()));
@@ -159,32 +169,12 @@ fn what_a_doubted_server_granted_belongs_to_a_lease_that_others_granted() {
     eventually(LIMIT, "no key is left", || !left());
 }
 
-/// What it grants may have been granted while another still held what it forgot.
-#[test]
-fn a_doubt_that_ends_during_an_attempt_is_one_to_its_end() {
-    let (nodes, key) = (Nodes::start(3), unique_key("to-its-end"));
-    nodes.0[0].kill();
-    let lock = Client::connect(&nodes.urls_but(2)).unwrap().lock(&key).ttl(secs(3));
-    let lock = lock.longest_ttl(secs(3)).node_limit(LIMIT);
-    // It is young from now on, and its doubt ends 3,032 ms later at most.
-    assert!(lock.nodes().unwrap()[2].trouble.is_some());
-    std::thread::sleep(secs(1));
-    let frozen = nodes.0[2].freeze_process();
-    let failed = std::thread::scope(|scope| {
-        let attempt = scope.spawn(|| lock.try_acquire());
-        std::thread::sleep(ms(2_200));
-        frozen.thaw();
-        attempt.join().unwrap()
-    });
-    assert!(matches!(failed, Err(AcquireError::NoQuorum(_))), "{failed:?}");
-    lock.acquire_within(LIMIT).unwrap().release().unwrap();
-}
-
 /// Whether a server votes is for each lock to say, by the longest TTL that anybody takes it with.
 #[test]
-fn a_young_server_votes_as_soon_as_no_lock_can_be_forgotten() {
-    let (nodes, key) = (Nodes::start(3), unique_key("young"));
-    let undeclared: Vec<_> = nodes.0.iter().map(tenure_testkit::Server::url).collect();
+fn a_new_server_votes_as_soon_as_no_lock_can_be_forgotten() {
+    let new = ServerKind::ALL.map(|kind| Server::builder(kind).tcp().start());
+    let (nodes, key) = (Nodes(new.into()), unique_key("young"));
+    let undeclared: Vec<_> = nodes.0.iter().map(Server::url).collect();
     let client = Client::connect(&undeclared.join(",")).unwrap();
     let long = client.lock(&key).longest_ttl(secs(3_600));
     let none = untold(&long);
@@ -192,16 +182,16 @@ fn a_young_server_votes_as_soon_as_no_lock_can_be_forgotten() {
     assert!(none.granted == 0 && none.failed.len() >= 2, "{none:?}");
     assert!(why(&none).iter().all(|(_, kind)| *kind == NodeErrorKind::Restarted), "{none:?}");
     let cause = std::error::Error::source(&none.failed[0]).unwrap().to_string();
-    assert!(cause.contains("it started about"), "{cause}");
-    assert!(cause.contains("`?durable=yes`"), "{cause}");
+    assert!(cause.contains("it has no marker yet"), "{cause}");
+    assert!(cause.contains("`tenure init`"), "{cause}");
+    assert!(none.failed[0].votes_in().is_some_and(|left| left > secs(3_600)), "{none:?}");
     let reports = long.nodes().unwrap();
     assert!(reports.iter().all(|report| report.trouble.is_some()), "{reports:?}");
     let short = client.lock(&key).ttl(ms(500)).longest_ttl(ms(500));
     // A wait without an end does not end with that, as it does where a server is never reached.
     short.acquire().unwrap().release().unwrap();
     // The third may have been met a little later than the two that decided.
-    let all_vote = || short.nodes().unwrap().iter().all(|report| report.trouble.is_none());
-    eventually(LIMIT, "all of them vote", all_vote);
+    until_all_vote(&short);
     assert_eq!(untold(&long).granted, 0);
 }
 
@@ -212,9 +202,10 @@ fn t15_numbers_go_on_when_all_servers_forget() {
     let mut last = None;
     for round in 0..scale(4, 100) {
         match round % 2 {
-            0 => nodes.0.iter().for_each(tenure_testkit::Server::restart_empty),
+            0 => nodes.0.iter().for_each(Server::restart_empty),
             _ => nodes.0.iter().for_each(|node| assert!(node.cmd(&["FLUSHALL"]).is_ok())),
         }
+        servers::open(&nodes.0);
         let guard = client.lock(&key).ttl(secs(5)).acquire_within(LIMIT).unwrap();
         assert!(Some(guard.fencing_token()) > last, "in round {round}");
         last = Some(guard.fencing_token());

@@ -80,7 +80,7 @@ impl Connection {
 
     /// The watched keys that are renewed: a server stops to track what is changed.
     fn watched_by(&self, op: &Op) -> Vec<LockKey> {
-        let Op::Renew(leases) = op else { return Vec::new() };
+        let Op::Renew(leases) = op.unchecked() else { return Vec::new() };
         let keys = leases.iter().map(|lease| &lease.key);
         keys.filter(|key| self.shared.watches.has(key)).cloned().collect()
     }

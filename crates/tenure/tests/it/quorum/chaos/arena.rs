@@ -50,6 +50,7 @@ impl Arena {
                 Server::builder(kind).tcp().durable().clock(clock).start()
             })
             .collect();
+        servers::open(&nodes);
         let network = || nodes.iter().map(Proxy::to).collect();
         let networks: Vec<Vec<_>> = (0..PROCESSES).map(|_| network()).collect();
         let mut arena = Self {

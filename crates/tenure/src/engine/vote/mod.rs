@@ -1,13 +1,16 @@
 //! One attempt at several nodes, all of them at once.
 
+mod failed;
+
 use std::rc::Rc;
 
 use tenure_core::{
-    Attempt, Confirmation, FenceFault, FencingToken, Held, Holder, NodeId, Op, Outcome, Reply,
-    Timestamp, Token, Vote,
+    Attempt, Confirmation, FenceFault, FencingToken, NodeId, Op, Outcome, Reply, Timestamp, Token,
+    Vote,
 };
 use tokio::sync::mpsc;
 
+pub(super) use self::failed::Failed;
 use super::{
     asked::{Asked, Says, hear},
     command::{AcquireRequest, How},
@@ -18,7 +21,7 @@ use super::{
 };
 use crate::{
     clock,
-    error::{NoQuorum, NodeError, NodeErrorKind},
+    error::{NodeError, NodeErrorKind},
     node::Standing,
     task,
 };
@@ -34,17 +37,6 @@ pub(super) struct Ballot {
     nodes: Vec<Asked>,
     says: mpsc::UnboundedSender<(NodeId, Says)>,
     said: mpsc::UnboundedReceiver<(NodeId, Says)>,
-}
-
-/// How a ballot ended that did not get the lock.
-pub(super) enum Failed {
-    /// So many nodes refused that nobody else's answer matters.
-    Held(Held),
-    /// On so many nodes something stands at the key that is no lock, that no majority can grant.
-    NotALock(Holder),
-    /// Too many could not tell; and who holds the lock on the others, where that is what was
-    /// missing for a majority.
-    Untold(NoQuorum, Option<Held>),
 }
 
 impl Ballot {
@@ -73,7 +65,8 @@ impl Ballot {
             let doubt = state.nodes.judge(id, request.longest_ttl).err();
             let dead = state.nodes.get(id).trouble();
             nodes.push(Asked { dead, doubt, ..Asked::default() });
-            hear(&says, id, Says::Vote, state.nodes.call(id, op, limit.span));
+            let call = state.nodes.call_checked(id, op, request.longest_ttl, limit.span);
+            hear(&says, id, Says::Vote, call);
         }
         let mut ballot = Self { attempt, limit, nodes, says, said };
         ballot.give_up_the_dead(|id| state.nodes.get(id).is_out_of_reach());
@@ -112,7 +105,7 @@ impl Ballot {
             while let Some((id, number)) = self.attempt.poll_confirm() {
                 let (key, token, ttl) = (request.key.clone(), token.clone(), request.settings.ttl);
                 let op = Op::Confirm { key, token, ttl, number };
-                let call = state.nodes.call(id, op, self.limit.span);
+                let call = state.nodes.call_checked(id, op, request.longest_ttl, self.limit.span);
                 hear(&self.says, id, Says::Confirmed, call);
             }
             let outcome = self.attempt.outcome();
@@ -151,9 +144,15 @@ impl Ballot {
 
     fn take(&mut self, state: &State, request: &AcquireRequest, id: NodeId, says: Says) {
         let now = clock::now();
+        let (Says::Vote(answer) | Says::Confirmed(answer)) = &says;
+        let doubt = answer.as_ref().ok().and_then(|checked| checked.doubt.clone());
+        if let (Some(node), Some(doubt)) = (self.nodes.get_mut(id.0), doubt) {
+            node.doubt.get_or_insert(doubt);
+        }
         let is_doubted = self.is_doubted(state, request, id);
         match says {
             Says::Vote(answer) => {
+                let answer = answer.map(|checked| checked.reply);
                 let vote = match self.read_vote(state, request, id, answer) {
                     Vote::Granted(number) if is_doubted => self.doubt(id, number),
                     vote => vote,
@@ -165,7 +164,7 @@ impl Ballot {
                 self.attempt.handle_vote(now, id, vote);
             }
             Says::Confirmed(answer) => {
-                let answer = match answer {
+                let answer = match answer.map(|checked| checked.reply) {
                     Ok(Reply::Confirmed { answer, .. }) => {
                         // That it refused another's number is the other's trouble.
                         if let Confirmation::Faulty(fault) = &answer
@@ -258,64 +257,6 @@ impl Ballot {
         }
     }
 
-    fn ended(
-        &self,
-        state: &State,
-        request: &AcquireRequest,
-        outcome: Outcome,
-    ) -> Result<FencingToken, Failed> {
-        match outcome {
-            Outcome::Acquired(number) => Ok(number),
-            Outcome::Held(held) => Err(match self.no_lock(state, request) {
-                Some(found) => Failed::NotALock(found),
-                None => Failed::Held(held),
-            }),
-            Outcome::Unknown { .. } | Outcome::TooLate => Err(self.untold(state)),
-        }
-    }
-
-    /// What stands at the key that is no lock, where no majority is left without it.
-    fn no_lock(&self, state: &State, request: &AcquireRequest) -> Option<Holder> {
-        let found = |standing: &tenure_core::Standing| match standing.heard() {
-            Some(Vote::Refused { held, .. }) => {
-                Some(held.holder.clone()).filter(|found| request.how.refuses(found))
-            }
-            _ => None,
-        };
-        let mut found = self.attempt.standings().iter().filter_map(found);
-        let quorum = state.nodes.quorum();
-        found.nth(quorum.nodes() - quorum.needed())
-    }
-
-    /// What each node said, as far as it has by now.
-    fn untold(&self, state: &State) -> Failed {
-        let needed = state.nodes.quorum().needed();
-        let is_over = clock::now() >= self.sent() + self.limit.span;
-        let (granted, mut failed, mut refused) = (self.granted(), Vec::new(), Vec::new());
-        let nodes = self.nodes.iter().zip(self.attempt.standings()).enumerate();
-        for (id, (node, standing)) in nodes.map(|(index, node)| (NodeId(index), node)) {
-            let trouble = node.trouble.as_ref().or(node.dead.as_ref()).cloned();
-            match standing.heard() {
-                Some(Vote::Refused { held, .. }) => refused.push(held.clone()),
-                Some(Vote::Granted(_)) => failed.extend(trouble),
-                Some(Vote::Unknown) | None => {
-                    let silent = || {
-                        let late = error(state, id, NodeErrorKind::TimedOut).maybe_applied();
-                        if is_over {
-                            self.limit.explain(late)
-                        } else {
-                            late.with_source("the others had decided")
-                        }
-                    };
-                    failed.push(trouble.unwrap_or_else(silent));
-                }
-            }
-        }
-        let is_contended = granted < needed && granted + refused.len() >= needed;
-        let held = refused.into_iter().next().filter(|_| is_contended);
-        Failed::Untold(NoQuorum::new(granted, needed, failed), held)
-    }
-
     /// The next node where something of a failed attempt may be, or may yet arrive.
     pub(super) fn poll_undo(&mut self) -> Option<(NodeId, Standing)> {
         while let Some(id) = self.attempt.poll_undo() {
@@ -369,6 +310,7 @@ impl Ballot {
         task::spawn(async move {
             while let Some((node, says)) = said.recv().await {
                 if let Says::Vote(answer) = says {
+                    let answer = answer.map(|checked| checked.reply);
                     // This process may have been stopped meanwhile, and the others' keys ended.
                     state.heard_late(id, node, &answer, clock::now() <= until);
                 }

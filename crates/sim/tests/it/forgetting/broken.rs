@@ -1,0 +1,96 @@
+//! Simpler rules: each lets two clients hold the lock, by a shortest way.
+
+use tenure_sim::{
+    ForgettingConfig, ForgettingFault as Fault, ForgettingRule as Rule, Kind, Limits,
+    search_forgetting,
+};
+
+/// Searches under a rule, and wants two holders after no more steps than when this was written. The
+/// same search under the chosen rule must find nothing.
+fn refuted(rule: Rule, steps: usize, config: &ForgettingConfig) {
+    let limits = Limits { states: 2_000_000, liveness_every: 0, ..Limits::default() };
+    let report = search_forgetting(&ForgettingConfig { rule, ..config.clone() }, limits);
+    println!("{rule:?}, {:?}: {report}", config.faults);
+    let found = report.found.as_ref().expect("two holders");
+    assert_eq!(found.violation.kind(), Kind::TwoBelieve);
+    assert!(found.steps <= steps, "{} steps", found.steps);
+    let sound = search_forgetting(config, Limits { states: report.states, ..limits });
+    assert!(sound.found.is_none(), "under the chosen rule: {sound}");
+}
+
+fn with(faults: &[Fault], budget: u8) -> ForgettingConfig {
+    ForgettingConfig { faults: faults.to_vec(), budget, ..ForgettingConfig::default() }
+}
+
+#[test]
+fn an_uptime_is_no_proof_once_a_clock_steps() {
+    refuted(Rule::Uptime, 9, &with(&[Fault::RestartEmpty, Fault::ClockForward], 2));
+}
+
+#[test]
+fn an_uptime_does_not_tell_of_a_replication_nor_of_a_flush() {
+    refuted(Rule::Uptime, 8, &with(&[Fault::Replicated], 1));
+    refuted(Rule::Uptime, 8, &with(&[Fault::Flushed], 1));
+}
+
+#[test]
+fn what_a_client_remembers_of_runs_helps_nobody_who_is_new() {
+    refuted(Rule::RunMemory, 9, &with(&[Fault::RestartEmpty, Fault::ClockForward], 2));
+    refuted(Rule::RunMemory, 8, &with(&[Fault::Replicated], 1));
+    refuted(Rule::RunMemory, 8, &with(&[Fault::Flushed], 1));
+}
+
+#[test]
+fn a_marker_without_an_identity_is_taken_along_by_a_replica() {
+    refuted(Rule::NoIdentity, 8, &with(&[Fault::Replicated], 1));
+}
+
+#[test]
+fn a_run_alone_does_not_tell_of_a_replica_that_was_one_before() {
+    refuted(Rule::RunAlone, 20, &with(&[Fault::Replicated], 2));
+}
+
+#[test]
+fn a_server_without_a_marker_is_not_new() {
+    refuted(Rule::MissingIsNew, 8, &with(&[Fault::RestartEmpty], 1));
+    refuted(Rule::MissingIsNew, 8, &with(&[Fault::Flushed], 1));
+}
+
+#[test]
+fn the_first_grant_must_not_write_the_marker() {
+    refuted(Rule::FirstGrantWrites, 8, &with(&[Fault::RestartEmpty], 1));
+}
+
+#[test]
+fn the_clock_of_the_server_alone_is_not_enough() {
+    refuted(Rule::ServerClock, 12, &with(&[Fault::RestartEmpty, Fault::ClockForward], 2));
+}
+
+#[test]
+fn what_a_closed_server_renews_must_not_count() {
+    refuted(Rule::AnyRenewal, 17, &with(&[Fault::RestartEmpty], 1));
+}
+
+fn returning(faults: &[Fault]) -> ForgettingConfig {
+    ForgettingConfig { returns: true, ..with(faults, 1) }
+}
+
+#[test]
+fn what_a_closed_server_proves_must_not_count() {
+    refuted(Rule::AnyProof, 20, &returning(&[Fault::Replicated]));
+}
+
+#[test]
+fn what_a_closed_server_resumes_must_not_count() {
+    refuted(Rule::AnyResumption, 20, &returning(&[Fault::Replicated]));
+}
+
+/// The span is the longest TTL that anybody uses, and not less.
+#[test]
+fn a_span_below_the_ttl_is_too_short() {
+    let limits = Limits { states: 2_000_000, liveness_every: 0, ..Limits::default() };
+    let config = ForgettingConfig { ttl: 3, span: 2, ..with(&[Fault::RestartEmpty], 1) };
+    let report = search_forgetting(&config, limits);
+    println!("a span below the TTL: {report}");
+    assert_eq!(report.found.expect("two holders").violation.kind(), Kind::TwoBelieve);
+}

@@ -1,0 +1,81 @@
+//! How an attempt ended that did not get the lock, and why.
+
+use tenure_core::{FencingToken, Held, Holder, NodeId, Outcome, Vote};
+
+use super::{Ballot, error};
+use crate::{
+    clock,
+    engine::{command::AcquireRequest, state::State},
+    error::{NoQuorum, NodeErrorKind},
+};
+
+/// How a ballot ended that did not get the lock.
+pub(in crate::engine) enum Failed {
+    /// So many nodes refused that nobody else's answer matters.
+    Held(Held),
+    /// On so many nodes something stands at the key that is no lock, that no majority can grant.
+    NotALock(Holder),
+    /// Too many could not tell; and who holds the lock on the others, where that is what was
+    /// missing for a majority.
+    Untold(NoQuorum, Option<Held>),
+}
+
+impl Ballot {
+    pub(super) fn ended(
+        &self,
+        state: &State,
+        request: &AcquireRequest,
+        outcome: Outcome,
+    ) -> Result<FencingToken, Failed> {
+        match outcome {
+            Outcome::Acquired(number) => Ok(number),
+            Outcome::Held(held) => Err(match self.no_lock(state, request) {
+                Some(found) => Failed::NotALock(found),
+                None => Failed::Held(held),
+            }),
+            Outcome::Unknown { .. } | Outcome::TooLate => Err(self.untold(state)),
+        }
+    }
+
+    /// What stands at the key that is no lock, where no majority is left without it.
+    fn no_lock(&self, state: &State, request: &AcquireRequest) -> Option<Holder> {
+        let found = |standing: &tenure_core::Standing| match standing.heard() {
+            Some(Vote::Refused { held, .. }) => {
+                Some(held.holder.clone()).filter(|found| request.how.refuses(found))
+            }
+            _ => None,
+        };
+        let mut found = self.attempt.standings().iter().filter_map(found);
+        let quorum = state.nodes.quorum();
+        found.nth(quorum.nodes() - quorum.needed())
+    }
+
+    /// What each node said, as far as it has by now.
+    fn untold(&self, state: &State) -> Failed {
+        let needed = state.nodes.quorum().needed();
+        let is_over = clock::now() >= self.sent() + self.limit.span;
+        let (granted, mut failed, mut refused) = (self.granted(), Vec::new(), Vec::new());
+        let nodes = self.nodes.iter().zip(self.attempt.standings()).enumerate();
+        for (id, (node, standing)) in nodes.map(|(index, node)| (NodeId(index), node)) {
+            let trouble = node.trouble.as_ref().or(node.dead.as_ref()).cloned();
+            match standing.heard() {
+                Some(Vote::Refused { held, .. }) => refused.push(held.clone()),
+                Some(Vote::Granted(_)) => failed.extend(trouble),
+                Some(Vote::Unknown) | None => {
+                    let silent = || {
+                        let late = error(state, id, NodeErrorKind::TimedOut).maybe_applied();
+                        if is_over {
+                            self.limit.explain(late)
+                        } else {
+                            late.with_source("the others had decided")
+                        }
+                    };
+                    failed.push(trouble.unwrap_or_else(silent));
+                }
+            }
+        }
+        let is_contended = granted < needed && granted + refused.len() >= needed;
+        let held = refused.into_iter().next().filter(|_| is_contended);
+        Failed::Untold(NoQuorum::new(granted, needed, failed), held)
+    }
+}
