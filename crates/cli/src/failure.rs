@@ -149,7 +149,7 @@ fn remedy(error: &NodeError) -> Option<&'static str> {
         Kind::NoReplicas => "look at its replicas, and at min-replicas-to-write",
         Kind::WrongNode => "this version does not follow a cluster: name a single server",
         Kind::UnknownCommand | Kind::Protocol => "is it Redis 6 or later, or Valkey?",
-        Kind::FenceUnusable | Kind::QueueUnusable => {
+        Kind::FenceUnusable | Kind::QueueUnusable | Kind::MarkerUnusable => {
             "look at that key, and delete it if it is nobody's"
         }
         Kind::NumberAhead => "look at the server's clock, and at the lock's fence key there",

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Parsed::Extend(wanted) => script::extend(&wanted),
         Parsed::Release(wanted) => script::release(&wanted),
         Parsed::Status(wanted) => script::status(&wanted),
+        Parsed::Init(wanted) => script::init(&wanted),
         Parsed::Text(text) => output::show(&text).map(|()| 0),
     });
     let code = outcome.map_or_else(|failure: Failure| failure.tell(), ExitCode::from);

@@ -15,7 +15,7 @@ use clap::{
 
 pub(crate) use self::{
     run::Run,
-    script::{Acquire, Extend, Release, Status, TOKEN, Target},
+    script::{Acquire, Extend, Init, Release, Status, TOKEN, Target},
 };
 use crate::{
     exit,
@@ -35,6 +35,8 @@ pub(crate) enum Parsed {
     Release(Release),
     /// A lock to look at.
     Status(Status),
+    /// Servers to open by hand.
+    Init(Init),
     /// A text to print: the help, or the version.
     Text(String),
 }
@@ -56,6 +58,7 @@ pub(crate) fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, 
         Some(("extend", matches)) => Extend::read(matches).map(Parsed::Extend),
         Some(("release", matches)) => Release::read(matches).map(Parsed::Release),
         Some(("status", matches)) => Status::read(matches).map(Parsed::Status),
+        Some(("init", matches)) => Init::read(matches).map(Parsed::Init),
         _ => Err(Failure::new(exit::USAGE, "no such command")),
     }
 }
@@ -144,6 +147,7 @@ fn tenure() -> Command {
         .subcommand(script::extend())
         .subcommand(script::release())
         .subcommand(script::status())
+        .subcommand(script::init())
 }
 
 /// How durations are written, for every help.

@@ -65,6 +65,34 @@ pub(crate) struct Status {
     pub(crate) json: bool,
 }
 
+/// `tenure init`.
+#[derive(Debug)]
+pub(crate) struct Init {
+    /// The addresses of the servers.
+    pub(crate) server: String,
+    pub(crate) longest_ttl: Duration,
+}
+
+impl Init {
+    pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
+        let server = options::server(matches)?;
+        let is_server = |address: &str| {
+            let schemes = ["redis://", "valkey://", "redis+unix://", "valkey+unix://"];
+            schemes.iter().any(|scheme| address.starts_with(scheme))
+        };
+        let mut named = server.split([',', ' ', '\n', '\t']).filter(|address| !address.is_empty());
+        if !named.all(is_server) {
+            return Err(Failure::new(exit::USAGE, "only servers are opened by hand")
+                .hint("a store of this host never forgets a lock that its users may still hold"));
+        }
+        let longest_ttl = matches.get_one("longest-ttl").copied().unwrap_or(LONGEST_DEFAULT_TTL);
+        Ok(Self { server, longest_ttl })
+    }
+}
+
+/// Unless somebody sets a longer one, nobody's is.
+const LONGEST_DEFAULT_TTL: Duration = Duration::from_secs(30);
+
 impl Acquire {
     pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
         let (wait, busy) = options::wait(matches);
@@ -177,9 +205,29 @@ pub(super) fn status() -> Command {
          held_ms, last_fence, fault (why it cannot be acquired), source (primary, replica or \
          unproved), waiting (how many), waiters (the first 100 in order, each with holder and \
          waiting_ms), both null with several servers, which have no queue; \
-         with several servers also nodes (each with node, votes and reason), and held is null when \
+         with several servers also nodes (each with node, votes, reason and votes_in_ms: how long \
+         until it votes by itself), and held is null when \
          it cannot be told.",
     ))
+}
+
+pub(super) fn init() -> Command {
+    Command::new("init")
+        .about("Declares, once and by hand, that new servers have forgotten no lock.")
+        .after_help(format!(
+            "Of several servers, one without the marker tenure:marker may have been emptied: it\n\
+             does not vote until the longest lock that it may have lost has ended. A server that\n\
+             never granted a lock need not wait: this writes its marker. Says of each server what\n\
+             was done; one that has a marker is left as it is.\n\n\
+             Never put this into a script that starts servers: after a restart without data it\n\
+             would let a second client have a lock that is held.\n\n{}\n{}",
+            super::DURATIONS,
+            exit::table()
+        ))
+        .disable_help_flag(true)
+        .arg(options::help())
+        .args(options::servers())
+        .arg(options::longest_ttl())
 }
 
 fn json(help: &'static str) -> Arg {

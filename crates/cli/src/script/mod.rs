@@ -1,7 +1,8 @@
-//! `acquire`, `extend`, `release` and `status`: locks for shell scripts.
+//! `acquire`, `extend`, `release` and `status`: locks for shell scripts; and `init`, for servers.
 
 mod acquire;
 mod held;
+mod init;
 mod status;
 
 use tenure::{Lock, blocking};
@@ -9,6 +10,7 @@ use tenure::{Lock, blocking};
 pub(crate) use self::{
     acquire::acquire,
     held::{extend, release},
+    init::init,
     status::status,
 };
 use crate::{args::Target, client::connect, failure::Failure};

@@ -3,7 +3,7 @@
 use std::{panic::resume_unwind, thread};
 
 use tenure::{
-    InspectError, Inspection, NodeReport, Source,
+    InspectError, Inspection, NodeError, NodeReport, Source,
     blocking::{Lock, Renewal},
 };
 
@@ -75,6 +75,11 @@ fn line(report: &NodeReport) -> String {
     one_line(words.unwrap_or(&why)) + "\n"
 }
 
+/// How long until a server votes by itself.
+fn votes_in_ms(error: &NodeError) -> Option<u64> {
+    u64::try_from(error.votes_in()?.as_millis()).ok()
+}
+
 /// Who has it, and who waits for it, in the order in which they get it.
 fn words(inspection: &Inspection) -> String {
     let free = || match inspection.fault {
@@ -115,6 +120,7 @@ fn json(key: &[u8], inspection: Option<&Inspection>, nodes: &[NodeReport]) -> St
             .text("node", Some(&report.node))
             .flag("votes", reason.is_none())
             .text("reason", reason.as_deref())
+            .number("votes_in_ms", report.trouble.as_ref().and_then(votes_in_ms))
     });
     object.objects("nodes", nodes).line()
 }

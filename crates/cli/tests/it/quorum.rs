@@ -10,7 +10,7 @@ use std::{
 use rustix::process::Signal;
 use tenure_testkit::{Proxy, Server, ServerKind, TempDir, Value, eventually, scale};
 
-use crate::tool::{PATIENCE, Tenure, is_free, is_running, key, pid_in, until_told};
+use crate::tool::{PATIENCE, Tenure, is_free, is_running, key, opened, pid_in, until_told};
 
 /// Five servers of all kinds, on ports of their own.
 struct Nodes(Vec<Server>);
@@ -18,7 +18,9 @@ struct Nodes(Vec<Server>);
 impl Nodes {
     fn start() -> Self {
         let kinds = ServerKind::ALL.into_iter().cycle().take(5);
-        Self(kinds.map(|kind| Server::builder(kind).tcp().start()).collect())
+        let nodes: Vec<_> = kinds.map(|kind| Server::builder(kind).tcp().start()).collect();
+        opened(&nodes);
+        Self(nodes)
     }
 
     /// They are young, and yet have forgotten nothing.

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::{fs::OFlags, io::Errno};
 use tenure_testkit::{Server, ServerKind, TempDir, eventually};
 
-use crate::tool::{PATIENCE, Tenure, shared};
+use crate::tool::{PATIENCE, Tenure, opened, shared};
 
 /// One server, three, and a store.
 pub(crate) struct Setups {
@@ -18,6 +18,7 @@ pub(crate) struct Setups {
 impl Setups {
     pub(crate) fn start() -> Self {
         let servers = ServerKind::ALL.map(|kind| Server::builder(kind).tcp().start());
+        opened(&servers);
         let three = servers.each_ref().map(|one| format!("{}?durable=yes", one.url()));
         let dir = TempDir::new();
         let store = format!("file://{}", dir.path().join("locks.db").display());

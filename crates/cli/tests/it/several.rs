@@ -2,12 +2,13 @@
 
 use tenure_testkit::{Server, ServerKind, eventually};
 
-use crate::tool::{PATIENCE, Tenure, key};
+use crate::tool::{PATIENCE, Tenure, key, opened};
 
-/// One that keeps its keys, one that has just started and says nothing of that, and one more that
-/// keeps its keys: the addresses, and what they are called.
+/// One that was opened by hand, one that is new, and one more that was opened: the addresses, and
+/// what they are called.
 fn servers() -> ([Server; 3], String, [String; 3]) {
     let servers = ServerKind::ALL.map(|kind| Server::builder(kind).tcp().start());
+    opened([&servers[0], &servers[2]]);
     let [one, young, three] = servers.each_ref().map(Server::url);
     let names = servers.each_ref().map(|server| format!("127.0.0.1:{}", server.port().unwrap()));
     (servers, format!("{one}?durable=yes,{young},{three}?durable=yes"), names)
@@ -24,13 +25,15 @@ fn status_says_of_each_whether_it_votes() {
     let ran = status(&urls, &[&key]).run().code(1).silent();
     let lines: Vec<_> = ran.stdout.lines().collect();
     assert_eq!(lines[..2], ["free".to_owned(), format!("{one} may vote")]);
-    let why = format!("{young} may have forgotten locks and does not vote yet: it started about ");
-    assert!(lines[2].starts_with(&why) && lines[2].contains("`?durable=yes`"), "{ran:?}");
+    let why = format!("{young} may have forgotten locks and does not vote yet: it has no marker");
+    assert!(lines[2].starts_with(&why) && lines[2].contains("it votes in 30.3 s"), "{ran:?}");
     assert!(lines[3].starts_with(&format!("{three} cannot be reached")), "{ran:?}");
     assert_eq!(lines.len(), 4, "{ran:?}");
     let json = status(&urls, &["--json", &key]).run().code(1).stdout;
     assert!(json.contains("\"held\":false,"), "{json}");
-    let votes = format!("\"nodes\":[{{\"node\":\"{one}\",\"votes\":true,\"reason\":null}},");
+    let votes = format!(
+        "\"nodes\":[{{\"node\":\"{one}\",\"votes\":true,\"reason\":null,\"votes_in_ms\":null}},"
+    );
     let votes_not = format!("{{\"node\":\"{young}\",\"votes\":false,\"reason\":\"the server ");
     assert!(json.contains(&(votes + &votes_not)), "{json}");
 }
@@ -45,7 +48,7 @@ fn the_longest_ttl_says_how_long_a_server_is_doubted() {
         run.args([&key]).sh("echo ran").run()
     };
     let ran = run(&["--longest-ttl", "1h", "-n"]).code(69).stdout("");
-    ran.says(&[&names[1], "does not vote yet", "`?durable=yes`", "cannot be reached", "--wait"]);
+    ran.says(&[&names[1], "does not vote yet", "`tenure init`", "cannot be reached", "--wait"]);
     // Without that it would wait, and say what for.
     let waits = Tenure::new().env("TENURE_SERVERS", &urls).args(["--longest-ttl", "1h", &key]);
     let words = waits.sh("echo ran").start().first_words();
@@ -54,7 +57,6 @@ fn the_longest_ttl_says_how_long_a_server_is_doubted() {
         "{words}"
     );
     run(&["--ttl", "500ms", "--longest-ttl", "0.5", "--wait", "20"]).code(0).stdout("ran\n");
-    // Each new client goes by what the server tells of its age, in whole seconds.
     eventually(PATIENCE, "it votes", || {
         let ran = status(&urls, &["--longest-ttl", "0.5", &key]).run().code(1).silent();
         ran.stdout.contains(&format!("{} may vote\n", names[1]))
@@ -80,4 +82,47 @@ fn too_few_to_tell_are_named_all_the_same() {
     let json = status(&urls, &["--json", &key]).run().code(69).stdout;
     let unknown = format!("{{\"key\":\"{key}\",\"held\":null,\"nodes\":[{{\"node\":\"{one}\",");
     assert!(json.starts_with(&unknown), "{json}");
+}
+
+/// Each run is a client that has never met the servers before.
+#[test]
+fn a_run_does_not_get_a_lock_that_a_server_forgot_whatever_its_uptime_says() {
+    let servers = ServerKind::ALL.map(|kind| Server::builder(kind).tcp().shim().start());
+    opened(&servers);
+    let (key, urls) = (key(), servers.each_ref().map(Server::url));
+    let acquire = Tenure::to("acquire").url(&urls[0]).url(&urls[1]).url("redis://127.0.0.1:1");
+    acquire.args(["--ttl", "60", &key]).run().code(0);
+    servers[1].restart_empty();
+    servers[1].clock().step_ms(3_600_000);
+    for _ in 0..3 {
+        let run = Tenure::new().url(&urls[0]).url(&urls[1]).url(&urls[2]);
+        let ran = run.args(["-n", "--longest-ttl", "60", &key]).sh("echo ran").run();
+        ran.code(69).stdout("").says(&["does not vote yet", "it votes in"]);
+    }
+}
+
+#[test]
+fn init_opens_new_servers_once_and_says_what_it_did() {
+    let servers = ServerKind::ALL.map(|kind| Server::builder(kind).tcp().start());
+    let urls = servers.each_ref().map(Server::url).join(",");
+    let init = |urls: &str, words: &[&str]| {
+        Tenure::to("init").env("TENURE_SERVERS", urls).args(words.iter().copied()).run()
+    };
+    let name = |server: &Server| format!("127.0.0.1:{}", server.port().unwrap());
+    let all = |word: &str| servers.iter().map(|of| name(of) + word).collect::<String>();
+    init(&urls, &[]).code(0).stdout(&all(" opened\n"));
+    init(&urls, &[]).code(0).stdout(&all(" was open already\n"));
+    Tenure::new().env("TENURE_SERVERS", &urls).args(["-n", &key()]).sh("echo ran").run().code(0);
+    // One that was a replica since then is not opened by hand, and one is down.
+    assert!(servers[1].cmd(&["DEBUG", "CHANGE-REPL-ID"]).is_ok());
+    servers[2].kill();
+    let ran = init(&urls, &[]).code(69).says(&["2 of 3 servers were not opened"]);
+    let lines: Vec<_> = ran.stdout.lines().collect();
+    let not = |server: &Server| format!("{} not opened: ", name(server));
+    assert_eq!(lines[0], name(&servers[0]) + " was open already");
+    assert!(lines[1].starts_with(&not(&servers[1])) && lines[1].contains("it votes in"), "{ran:?}");
+    assert!(lines[2].starts_with(&not(&servers[2])) && lines[2].contains("reached"), "{ran:?}");
+    init("file:///tmp/x", &[]).code(64).stdout("").says(&["only servers"]);
+    init(&urls, &["--longest-ttl", "0"]).code(64).stdout("").says(&["TTL"]);
+    init("", &[]).code(64).stdout("").says(&["no server is named"]);
 }

@@ -256,6 +256,13 @@ impl Ran {
     }
 }
 
+/// Declares by hand that these servers, which are new, have forgotten no lock.
+pub(crate) fn opened<'a>(servers: impl IntoIterator<Item = &'a Server>) {
+    for server in servers {
+        Tenure::to("init").url(&server.url()).args(["--longest-ttl", "1"]).run().code(0);
+    }
+}
+
 /// A key of the test's own.
 pub(crate) fn key() -> String {
     unique_key("cli")

@@ -2,7 +2,7 @@
 
 use tenure_testkit::{Server, ServerKind};
 
-use crate::tool::{Tenure, key, shared};
+use crate::tool::{Tenure, key, opened, shared};
 
 #[test]
 fn without_a_server_it_stops_and_says_both_ways() {
@@ -70,6 +70,7 @@ fn o18_nonsense_is_64_before_anything_is_sent() {
 #[test]
 fn several_servers_vote() {
     let servers = ServerKind::ALL.map(Server::start);
+    opened(&servers);
     let [one, two, three] = servers.each_ref().map(|server| server.url() + "?durable=yes");
     let down = ["redis://127.0.0.1:1", "redis://127.0.0.1:2"];
     let of_variable = |servers: &[&str]| {
@@ -89,6 +90,7 @@ fn several_servers_vote() {
 /// Whoever is told that too few servers can tell is told of each of them.
 #[test]
 fn each_command_names_every_server_that_cannot_tell() {
+    opened([shared()]);
     let one = format!("{}?durable=yes", shared().url());
     let to = |command| {
         let down = ["redis://127.0.0.1:1", "redis://127.0.0.1:2"];
