@@ -76,7 +76,7 @@ fn spawn(shared: &Arc<Shared>, id: u64, direction: Direction, stream: Arc<Stream
 /// Reads until the stream ends, also when the connection was cut meanwhile: the server's side of
 /// a half-open one goes on talking.
 fn read(shared: &Shared, id: u64, direction: Direction, mut stream: &Stream) {
-    let mut buffer = [0; 16 * 1024];
+    let mut buffer = vec![0; LARGEST_WRITE];
     let mut rest = Vec::new();
     loop {
         let len = match stream.read(&mut buffer) {
@@ -136,6 +136,10 @@ fn write_all(mut stream: &Stream, mut bytes: &[u8], alive: impl Fn() -> bool) ->
     }
     Ok(())
 }
+
+/// One write of a client stays one chunk: scripts in full are the largest, and those for several
+/// servers the longest of them.
+const LARGEST_WRITE: usize = 64 * 1024;
 
 /// How long a cut waits at most for a thread that writes to a client which does not read.
 const LOOK_UP: Duration = Duration::from_millis(50);

@@ -98,6 +98,37 @@ fn two_time_outs_in_a_row_end_a_connection() {
     drop(guard);
 }
 
+/// The first connection answers its first script together with the next: late, and all the same.
+fn answers_late_once() -> FakeServer {
+    FakeServer::tcp(|connection| {
+        let (mut is_next, mut late) = (connection == 0, Vec::new());
+        move |command: Vec<Vec<u8>>| match (Asked::read(&command), fake::obey(&command)) {
+            (Some(_), Answer::Send(reply)) if std::mem::take(&mut is_next) => {
+                late = reply;
+                Answer::Send(Vec::new())
+            }
+            (_, Answer::Send(reply)) => Answer::Send([std::mem::take(&mut late), reply].concat()),
+            (_, answer) => answer,
+        }
+    })
+}
+
+/// A waiter's next op must not meet the one before on the same connection, where it may be carried
+/// out later: so a waiter does not wait for a second time-out.
+#[test]
+fn one_time_out_ends_the_connection_of_a_waiter_and_of_nobody_else() {
+    for (wait, connections) in [(Wait::No, 1), (Wait::Within(LIMIT), 2)] {
+        let fake = answers_late_once();
+        // Its time limit is 2 s: nothing else here is so late.
+        let lock = connect(&fake.url()).lock(unique_key("late-once")).ttl(TTL * 20).wait(wait);
+        if wait == Wait::No {
+            assert_eq!(kind_of(lock.acquire()), NodeErrorKind::TimedOut);
+        }
+        lock.acquire().unwrap().release().unwrap();
+        assert_eq!(fake.accepted(), connections, "{wait:?}");
+    }
+}
+
 /// A server that accepts and never greets: where ops wait for the greeting, none of them is ever
 /// sent, so none of them times out on the wire.
 ///

@@ -2,12 +2,15 @@
 
 use std::{thread, time::Duration};
 
-use tenure::{LossReason, blocking::Client};
-use tenure_testkit::{eventually, unique_key};
+use rustix::process::Signal;
+use tenure::{LossReason, RevalidateError, blocking::Client};
+use tenure_testkit::{Gated, eventually, unique_key};
 
 use super::{Nodes, all_catch_up};
 use crate::{
-    LIMIT, ms, secs,
+    LIMIT, ms,
+    program::{self, Program},
+    secs,
     servers::{behind, exists, scripts},
 };
 
@@ -42,6 +45,59 @@ fn a_vote_after_its_time_limit_counts_from_then_on_only() {
 fn a_vote_within_its_time_limit_counts_from_the_grant_on() {
     assert_eq!(first_loses_it_after_a_vote(ms(600), LIMIT), None);
 }
+
+/// The holder is stopped while the third's vote arrives, and runs on after the time limit: it finds
+/// the vote and the end of the limit at the same moment. Then the first has lost its key.
+#[test]
+fn a_vote_that_a_stopped_holder_finds_after_its_time_limit_counts_from_then_on_only() {
+    let (nodes, key) = (Nodes::start(3), unique_key("stopped-vote"));
+    let proxies = nodes.proxies();
+    let settings = [("SERVERS", &*behind(&proxies)), ("KEY", &key)];
+    let mut holder = Program::start("hold and prove at once", &settings);
+    assert_eq!(holder.hear(), "ready");
+    proxies[2].gate_replies(0, Gated::Held);
+    holder.tell("acquire");
+    assert_eq!(holder.hear(), "held");
+    eventually(LIMIT, "the third has voted", || proxies[2].gate_was_met());
+    holder.stop();
+    proxies[2].heal();
+    // The pause itself is what is tested: it outlasts the time limit.
+    thread::sleep(STOPPED_LIMIT);
+    assert_eq!(nodes.0[0].cmd(&["DEL", &key]).int(), 1);
+    // The line is there before it runs on.
+    holder.tell("prove");
+    holder.signal(Signal::CONT);
+    assert_eq!(holder.hear(), format!("{:?}", Some(LossReason::Gone)));
+    holder.tell("end");
+    holder.end_well();
+    nodes.becomes_free(&key);
+}
+
+/// The holder: is stopped when it holds the lock, and then asks whether it held it all the time.
+pub(super) fn holder() {
+    let client = Client::connect(&program::setting("SERVERS")).unwrap();
+    let lock = client.lock(program::setting("KEY")).ttl(secs(120)).node_limit(STOPPED_LIMIT);
+    all_catch_up(&lock);
+    program::say("ready");
+    program::heed();
+    let guard = lock.acquire_within(LIMIT).unwrap();
+    program::say("held");
+    // Stopped in here.
+    program::heed();
+    let lost = loop {
+        match guard.revalidate() {
+            Ok(()) => break None,
+            Err(RevalidateError::NotHeld(reason)) => break Some(reason),
+            // Nothing was proved, and nothing was lost.
+            Err(_) => {}
+        }
+    };
+    program::say(&format!("{lost:?}"));
+    program::heed();
+}
+
+/// Long enough to stop the holder in.
+const STOPPED_LIMIT: Duration = secs(2);
 
 /// The request for the key and the release behind it are on their way when the connection ends, and
 /// the request arrives after the release was repeated over the next one.

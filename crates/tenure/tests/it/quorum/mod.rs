@@ -37,10 +37,11 @@ use crate::{
 };
 
 /// What the tests here start, by name.
-pub(crate) const PROGRAMS: [(&str, fn()); 4] = [
+pub(crate) const PROGRAMS: [(&str, fn()); 5] = [
     ("come and go among nodes", chaos::come_and_go),
     ("acquire when told", pauses::acquirer),
     ("hold and prove", revalidating::holder),
+    ("hold and prove at once", late::holder),
     ("hold and tell", told::hold_and_tell),
 ];
 
