@@ -77,6 +77,27 @@ fn another_identity_or_database_closes_it_and_the_longest_span_is_kept() {
     assert_eq!(visit(&mut damaged(), check(), &server("a", "1"), 0), closure);
 }
 
+/// It is open for every span, and still it writes down the longest that it was open for: that much
+/// of locks it may have forgotten when it has changed.
+#[test]
+fn the_longest_span_is_kept_by_a_server_that_is_open_for_it_already() {
+    let (mut marker, a) = (None, server("a", "1"));
+    let by_hand = MarkerCheck { mode: MarkerMode::Open, ..check() };
+    assert_eq!(visit(&mut marker, by_hand, &a, 0), Eligibility::Opened);
+    let long = MarkerCheck { span_ms: 10 * G, ..check() };
+    assert_eq!(visit(&mut marker, long, &a, 0), Eligibility::Eligible);
+    let closure = closed(MarkerCause::Changed, 10 * G);
+    assert_eq!(visit(&mut marker, check(), &server("b", "2"), 0), closure);
+}
+
+/// Its last word may be a part of a longer number.
+#[test]
+fn a_marker_that_ends_early_opens_nothing() {
+    let mut marker = Some("0 a 9999999 9999999".to_owned());
+    let closure = closed(MarkerCause::Changed, G);
+    assert_eq!(visit(&mut marker, check(), &server("a", "1"), 0), closure);
+}
+
 /// A lock that needs less is not made to wait for one that needs more, nor the other way round.
 #[test]
 fn each_lock_waits_for_its_own_span_on_a_server_that_lost_its_marker() {
