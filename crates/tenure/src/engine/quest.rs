@@ -156,37 +156,30 @@ impl<'a> Quest<'a> {
         // What was asked for by the token of a lease that is held is never undone.
         self.open = !matches!(self.request.how, How::Resume(_));
         let mut attempt = Attempt::new(self.sent, Quorum::ONE, settings.ttl, least);
-        let mut trouble = None;
-        while let Some(node) = attempt.poll_ask() {
-            let vote = match self.ask(waiting, limit.span).await {
-                Ok(Reply::Granted(number)) => Vote::Granted(number),
-                Ok(Reply::Held(held)) if self.request.how.refuses(&held.holder) => {
-                    self.open = self.is_queued();
-                    return Tried::NotALock(held.holder);
-                }
-                Ok(Reply::Held(held)) => Vote::Refused { held, last_number: None },
-                Ok(Reply::Queued { held, ticket, position }) => {
-                    return Tried::Queued { held, ticket, position };
-                }
-                Ok(Reply::More) => return Tried::Again,
-                Ok(Reply::Free) => {
-                    self.open = false;
-                    return Tried::Free;
-                }
-                Ok(Reply::Faulty(fault)) => {
-                    let name = self.state.nodes.first().name();
-                    trouble = Some(NodeError::of_fault(name, fault, &self.request.key));
-                    Vote::Unknown
-                }
-                Ok(_) => {
-                    trouble = Some(self.error(NodeErrorKind::Protocol).maybe_applied());
-                    Vote::Unknown
-                }
-                Err(error) => {
-                    trouble = Some(limit.explain(error));
-                    Vote::Unknown
-                }
-            };
+        let asked = attempt.poll_ask();
+        let (vote, trouble) = match self.ask(waiting, limit.span).await {
+            Ok(Reply::Granted(number)) => (Vote::Granted(number), None),
+            Ok(Reply::Held(held)) if self.request.how.refuses(&held.holder) => {
+                self.open = self.is_queued();
+                return Tried::NotALock(held.holder);
+            }
+            Ok(Reply::Held(held)) => (Vote::Refused { held, last_number: None }, None),
+            Ok(Reply::Queued { held, ticket, position }) => {
+                return Tried::Queued { held, ticket, position };
+            }
+            Ok(Reply::More) => return Tried::Again,
+            Ok(Reply::Free) => {
+                self.open = false;
+                return Tried::Free;
+            }
+            Ok(Reply::Faulty(fault)) => {
+                let name = self.state.nodes.first().name();
+                (Vote::Unknown, Some(NodeError::of_fault(name, fault, &self.request.key)))
+            }
+            Ok(_) => (Vote::Unknown, Some(self.error(NodeErrorKind::Protocol).maybe_applied())),
+            Err(error) => (Vote::Unknown, Some(limit.explain(error))),
+        };
+        if let Some(node) = asked {
             attempt.handle_vote(clock::now(), node, vote);
         }
         // The grant came, but too late to be of use: it is undone like one that was not told.
