@@ -156,6 +156,8 @@ impl Seats {
 
 #[cfg(test)]
 mod tests {
+    use tenure_core::Holder;
+
     use super::*;
 
     fn at(ms: u64) -> Timestamp {
@@ -183,12 +185,39 @@ mod tests {
         assert!(!renew(&mut seats, 13, 1), "it was sent before");
         seats.prove(at(11));
         assert!(renew(&mut seats, 14, 1));
+        seats.prove(at(5));
+        assert!(renew(&mut seats, 15, 1), "an answer that comes late proves no less");
         // What was lost and given anew is new.
-        let gone = seats.renewed(at(20), NodeId(1), &Ok(RenewalAnswer::Gone), false);
-        assert!(matches!(gone, Some(Said::Gone)));
-        seats.told(at(21), NodeId(1), true);
-        assert!(!renew(&mut seats, 22, 1));
-        assert!(renew(&mut seats, 22, 0));
+        let other = RenewalAnswer::Other(Holder::from_value(b"x"));
+        for (lost, now) in [(RenewalAnswer::Gone, 20), (other, 30)] {
+            let said = seats.renewed(at(now), NodeId(1), &Ok(lost), false);
+            assert!(matches!(said, Some(Said::Gone | Said::Other(_))));
+            seats.told(at(now + 1), NodeId(1), true);
+            assert!(!renew(&mut seats, now + 2, 1));
+            assert!(renew(&mut seats, now + 2, 0));
+            seats.prove(at(now + 2));
+            assert!(renew(&mut seats, now + 3, 1));
+        }
+    }
+
+    /// Only a node is left alone at a release that has nothing of the lease and never will.
+    #[test]
+    fn a_release_reckons_with_whatever_may_be_on_the_node() {
+        let mut untold = Seats::new(vec![Seat::default()], at(1));
+        untold.untold(NodeId(0));
+        let untold = untold.seats.remove(0);
+        let granted = Seat::granted(Standing::default(), at(1));
+        for (seat, is_vacant, is_ambiguous) in [
+            (Seat::default(), true, false),
+            (granted.clone(), false, false),
+            (Seat::asked(), false, false),
+            (untold, false, true),
+            (granted.taken_up(), false, true),
+            (Seat::unheard(), false, true),
+        ] {
+            let found = (seat.is_vacant(), seat.standing_at_release().ambiguous);
+            assert_eq!(found, (is_vacant, is_ambiguous), "{seat:?}");
+        }
     }
 
     /// The second was asked once more than it has answered, the third has its key since after the
