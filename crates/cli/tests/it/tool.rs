@@ -169,9 +169,14 @@ impl Running {
     }
 
     /// Waits for its end.
-    pub(crate) fn wait(mut self) -> Ran {
+    pub(crate) fn wait(self) -> Ran {
+        self.wait_at_most(PATIENCE)
+    }
+
+    /// Waits for its end, which may be so far off.
+    pub(crate) fn wait_at_most(mut self, limit: Duration) -> Ran {
         let mut status = None;
-        eventually(PATIENCE, "the tool ends", || {
+        eventually(limit, "the tool ends", || {
             status = self.child.try_wait().expect("wait for tenure");
             status.is_some()
         });

@@ -8,6 +8,7 @@ mod sockets;
 mod stopped;
 mod store;
 mod table;
+mod turn;
 mod worker;
 
 use std::{

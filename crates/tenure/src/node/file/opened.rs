@@ -10,6 +10,7 @@ use super::{
     place::{self, Identity, Location, Unfit},
     sockets::{OwnSocket, Sockets},
     table::{Fault, Table},
+    turn::Turns,
 };
 
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub(super) struct Opened {
     boot: Boot,
     file: PathBuf,
     identity: Identity,
+    turns: Turns,
     sockets: Sockets,
     /// This client's, once it waits.
     own_socket: Option<OwnSocket>,
@@ -44,17 +46,20 @@ impl Opened {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let sockets = Sockets::beside(&file);
+        let turns = Turns::at(sockets.directory());
         let connection = Connection::open_with_flags(&file, flags)
             .map_err(|error| Unopened::Sql(error, file.clone()))?;
-        Ok(Self { connection, boot, file, identity, sockets, own_socket: None, is_ready: false })
+        let (own_socket, is_ready) = (None, false);
+        Ok(Self { connection, boot, file, identity, turns, sockets, own_socket, is_ready })
     }
 
     pub(super) fn file(&self) -> &PathBuf {
         &self.file
     }
 
-    pub(super) fn identity(&self) -> Identity {
-        self.identity
+    /// What a client has locked during its transaction: the file, and the directory of the turns.
+    pub(super) fn locked(&self) -> impl Iterator<Item = Identity> {
+        self.turns.identity().into_iter().chain([self.identity])
     }
 
     /// Whether the file that is open is the one at its path, and nobody else's to open.
@@ -77,6 +82,7 @@ impl Opened {
 
     /// Carries out one op in one transaction, waiting so long for others.
     pub(super) fn apply(&mut self, op: &Op, patience: Duration) -> Result<Reply, Fault> {
+        let _turn = self.turns.take()?;
         self.connection.busy_timeout(patience)?;
         if !self.is_ready {
             self.connection.execute_batch(SETTINGS)?;

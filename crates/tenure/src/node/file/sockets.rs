@@ -46,6 +46,11 @@ impl Sockets {
         Self { directory: place::beside(file, "-waiters") }
     }
 
+    /// The directory that they are in.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Binds a socket for the channel.
     ///
     /// # Errors

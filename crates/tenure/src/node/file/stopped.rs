@@ -9,6 +9,8 @@ use std::{
 
 use tenure_core::Shown;
 
+use super::place::Identity;
+
 /// The stopped process that the last op met, for the error of an op whose time is over before the
 /// store's thread has answered it.
 #[derive(Debug, Default)]
@@ -36,12 +38,13 @@ pub(super) struct StoppedHolder {
 }
 
 impl StoppedHolder {
-    /// Finds the stopped process that holds a lock on the file with this device and inode.
+    /// Finds the stopped process that holds a lock on the file with this device and inode. It may
+    /// be a directory.
     ///
     /// `/proc/locks` names the file system by another number than `stat` on some file systems, so
     /// the device is compared at the descriptors of the process. Where those cannot be read, as
     /// with another user's process, no process is named.
-    pub(super) fn find(file: (u64, u64)) -> Option<Self> {
+    pub(super) fn find(file: Identity) -> Option<Self> {
         let locks = fs::read_to_string("/proc/locks").ok()?;
         let mut holders = locks.lines().filter_map(|lock| holder(lock, file.1));
         holders.find_map(|pid| {
@@ -82,7 +85,7 @@ fn stopped_name(pid: u32) -> Option<String> {
     state.starts_with('T').then(|| Shown::new(name).to_string())
 }
 
-fn has_open(pid: u32, file: (u64, u64)) -> bool {
+fn has_open(pid: u32, file: Identity) -> bool {
     let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
     descriptors.into_iter().flatten().flatten().any(|descriptor| {
         // Follows the link to the file itself, whatever has become of its path.

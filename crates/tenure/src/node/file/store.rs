@@ -11,6 +11,7 @@ use super::{
     place::{Location, Unfit},
     stopped::{Obstacle, StoppedHolder},
     table::Fault,
+    turn::Pauses,
 };
 use crate::{
     clock,
@@ -46,7 +47,9 @@ impl Store {
     /// some ops for longer, unless a stopped process holds the file.
     pub(super) fn apply(&mut self, mut op: Op, deadline: Timestamp) -> Result<Reply, NodeError> {
         let last = deadline + patience(&op);
-        let mut look = clock::now() + STOPPED_LOOK;
+        let mut pauses = Pauses::of(&op);
+        let mut until_look = STOPPED_LOOK;
+        let mut look = deadline.min(clock::now() + until_look);
         let mut kept = None;
         loop {
             let opened = opened(&mut self.opened, &self.name, &self.location)?;
@@ -75,12 +78,13 @@ impl Store {
                 Err(fault) => fault,
             };
             let now = clock::now();
-            if fault.is_busy() && now >= look.min(deadline) {
+            if fault.is_busy() && now >= look {
                 // One that was found stays: the kernel's list may miss locks while it changes.
-                if let Some(stopped) = StoppedHolder::find(opened.identity()) {
+                if let Some(stopped) = opened.locked().find_map(StoppedHolder::find) {
                     self.obstacle.set(Some(stopped));
                 }
-                look = now + STOPPED_LOOK;
+                until_look *= 2;
+                look = now + until_look;
             }
             let stopped = self.obstacle.get().filter(|_| fault.is_busy());
             let is_over = now >= last || now >= deadline && stopped.is_some();
@@ -92,6 +96,7 @@ impl Store {
                     None => error,
                 });
             }
+            pauses.pause(last.since(now));
         }
     }
 
@@ -152,8 +157,8 @@ pub(super) fn patience(op: &Op) -> Duration {
 /// Longer than the busiest host takes to give each of five hundred processes its turn.
 const LONGEST_LOAD: Duration = Duration::from_secs(30);
 
-/// How long SQLite tries by itself, with pauses that grow to 25 ms.
-const MOST_BUSY: Duration = Duration::from_millis(100);
+/// How long SQLite tries by itself: only a client without a turn is in its way.
+const MOST_BUSY: Duration = Duration::from_millis(25);
 
 /// The last try of an op, too, is more than one look.
 const LEAST_BUSY: Duration = Duration::from_millis(5);

@@ -143,7 +143,9 @@ fn where_there_can_be_no_sockets_waiters_poll_and_are_served() {
     let store = Store::new();
     let guard = held(&store);
     // Something else is in their place.
-    std::fs::write(store.directory.path().join("locks.db-waiters"), b"").unwrap();
+    let sockets = store.directory.path().join("locks.db-waiters");
+    std::fs::remove_dir_all(&sockets).unwrap();
+    std::fs::write(sockets, b"").unwrap();
     let mut waiter = store.start("wait in the store", &[]);
     assert_eq!(waiter.hear(), "waits");
     thread::sleep(ms(50));

@@ -127,6 +127,11 @@ pub(super) fn give_owner(path: &Path, rights: u32) -> Result<(), Unfit> {
     changed.map_err(|error| Unfit::Io(path.to_owned(), error.into()))
 }
 
+/// Which file or directory it is.
+pub(super) fn identity(path: &Path) -> Result<Identity, Unfit> {
+    metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
 fn metadata(path: &Path) -> Result<fs::Metadata, Unfit> {
     fs::symlink_metadata(path).map_err(|error| Unfit::Io(path.to_owned(), error))
 }

@@ -11,6 +11,8 @@ use crate::error::{NodeErrorKind, is_shortage};
 pub(in crate::node::file) enum Fault {
     /// SQLite's word.
     Sql(SqlError),
+    /// Other clients had all the turns.
+    Busy,
     /// What is stored is not what was written.
     Damaged(String),
     /// The file is no store of this layout.
@@ -33,6 +35,8 @@ enum Cause {
     Damaged { what: String, file: std::path::PathBuf },
     #[error("{0}")]
     NotOurs(String),
+    #[error("other processes use it all the time")]
+    Busy,
 }
 
 impl Fault {
@@ -42,7 +46,11 @@ impl Fault {
     }
 
     pub(in crate::node::file) fn kind(&self) -> NodeErrorKind {
-        let Self::Sql(error) = self else { return NodeErrorKind::UnfitStore };
+        let error = match self {
+            Self::Sql(error) => error,
+            Self::Busy => return NodeErrorKind::Busy,
+            Self::Damaged(_) | Self::NotOurs(_) => return NodeErrorKind::UnfitStore,
+        };
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => NodeErrorKind::Busy,
             Some(ErrorCode::DiskFull) => NodeErrorKind::DiskFull,
@@ -78,6 +86,7 @@ impl Fault {
             }
             Self::Sql(error) if is_damage => damaged(error.to_string()),
             Self::Sql(error) => error.into(),
+            Self::Busy => Cause::Busy.into(),
             Self::Damaged(what) => damaged(what),
             Self::NotOurs(what) => Cause::NotOurs(what).into(),
         }
