@@ -94,7 +94,7 @@ fn not_acquired(
 ) -> Failure {
     let Manner { key, busy, .. } = manner;
     match error {
-        AcquireError::Config(error) => failure::of_config(error),
+        AcquireError::Config { error, .. } => failure::of_config(error),
         AcquireError::TimedOut { holder: last, waited, .. } => {
             let now = events.block_on(held(lock));
             let holder = now.as_ref().and_then(described).unwrap_or_else(|| last.to_string());

@@ -2,7 +2,9 @@
 
 use std::{error::Error, io, process::ExitCode};
 
-use tenure::{AcquireError, ConfigError, Holder, NodeError, NodeErrorKind, NodeErrors, Shown};
+use tenure::{
+    AcquireError, ConfigError, Holder, InspectError, NodeError, NodeErrorKind, ReleaseError, Shown,
+};
 
 use crate::{exit, messages::say};
 
@@ -108,54 +110,35 @@ pub(crate) fn untold(what: &str, error: &(dyn Error + 'static)) -> Failure {
 
 /// What each server said that did not do its part.
 fn nodes_errors<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a NodeError> {
-    let mut error = Some(error);
-    while let Some(one) = error {
-        if let Some(AcquireError::NoQuorum(none)) = one.downcast_ref() {
-            return none.failed.iter().collect();
-        }
-        if let Some(errors) = one.downcast_ref::<NodeErrors>() {
-            return errors.iter().collect();
-        }
-        error = one.source();
+    if let Some(AcquireError::NoQuorum(none)) = error.downcast_ref() {
+        return none.failed.iter().collect();
     }
-    Vec::new()
+    let errors = match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(InspectError::Unanswered(errors)), _) => Some(errors),
+        (_, Some(ReleaseError::Unconfirmed(errors))) => Some(errors),
+        _ => None,
+    };
+    errors.map(|errors| errors.iter().collect()).unwrap_or_default()
 }
 
-/// What to try when a server is in this kind of trouble.
+/// What to try when a server is in this kind of trouble, by the options of the command.
 fn remedy(error: &NodeError) -> Option<&'static str> {
     use NodeErrorKind as Kind;
-    Some(match error.kind() {
-        Kind::Unreachable if error.is_store() => {
-            "is the path right? Its directory has to be there, and yours to write"
+    match error.kind() {
+        Kind::TimedOut if error.is_store() => Some("try again, or give it time with --wait"),
+        Kind::TooFar => Some("give a longer --ttl"),
+        Kind::Loading | Kind::Busy | Kind::Down => {
+            Some("try again later, or give it time with --wait")
         }
-        Kind::TimedOut if error.is_store() => "try again, or give it time with --wait",
-        Kind::Unreachable => "is it up, and is the address right?",
-        Kind::NoResources => "raise the limits (ulimit -n, -u), or close what is not needed",
-        Kind::TimedOut | Kind::Disconnected => "try again, or look at the server's load and log",
-        Kind::TooFar => "give a longer --ttl",
-        Kind::TooManyClients => "raise its maxclients, or close connections that nobody uses",
-        Kind::PasswordMissing => {
-            "put it into the address (redis://user:password@host), or use ?password_file=/path"
+        Kind::DiskFull => {
+            Some("make room on that disk, or name another file with --server file:///path")
         }
-        Kind::Denied => "look at user and password in the address, or in ?password_file=/path",
-        Kind::NoPermission => "the README lists what a user must be allowed",
-        Kind::ReadOnly => "name the primary instead",
-        Kind::Loading | Kind::Busy | Kind::Down => "try again later, or give it time with --wait",
-        Kind::OutOfMemory => "raise its maxmemory, or delete keys that nobody uses",
-        Kind::DiskFull => "make room on that disk, or name another file with --server file:///path",
-        Kind::Restarted | Kind::ClockJumped => "it votes by itself later: give it time with --wait",
-        Kind::SameServer => "name each server once",
-        Kind::CannotSave => "look at the server's disk and log",
-        Kind::NoReplicas => "look at its replicas, and at min-replicas-to-write",
-        Kind::WrongNode => "this version does not follow a cluster: name a single server",
-        Kind::UnknownCommand | Kind::Protocol => "is it Redis 6 or later, or Valkey?",
-        Kind::FenceUnusable | Kind::QueueUnusable | Kind::MarkerUnusable => {
-            "look at that key, and delete it if it is nobody's"
+        Kind::Restarted | Kind::ClockJumped => {
+            Some("it votes by itself later: give it time with --wait")
         }
-        Kind::NumberAhead => "look at the server's clock, and at the lock's fence key there",
-        Kind::UnfitStore => "or name another file with --server file:///path",
-        _ => return None,
-    })
+        Kind::UnfitStore => Some("or name another file with --server file:///path"),
+        _ => error.hint(),
+    }
 }
 
 /// A key, or another argument, as it is shown.

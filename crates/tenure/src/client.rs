@@ -107,10 +107,11 @@ impl Client {
     ///
     /// Dropping the future does not take it back: servers may be opened all the same.
     pub async fn open_new(&self, longest: Duration) -> Result<Vec<NodeReport>, InspectError> {
-        let longest = Ttl::new(longest).map_err(ConfigError::Ttl).map_err(InspectError::Config)?;
+        let bad = |error| InspectError::Config { key: None, error: ConfigError::Ttl(error) };
+        let longest = Ttl::new(longest).map_err(bad)?;
         let mode = MarkerMode::Open;
         let nodes = |reply| Command::Nodes { key: None, longest_ttl: longest, mode, reply };
-        self.engine.ask(nodes).await.ok_or(InspectError::EngineStopped)
+        self.engine.ask(nodes).await.ok_or(InspectError::EngineStopped { key: None })
     }
 
     /// Waits for the answers to all releases, at most 2 s, and stops the engine.

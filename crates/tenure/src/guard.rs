@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use tenure_core::{FencingToken, LockKey, LossReason, Token, Ttl};
 
 use crate::{
-    engine::{Command, Engine, Holding, LeaseCell},
-    error::{ConfigError, ExtendError, ReleaseError, RenewalFailure, RevalidateError},
+    engine::{Command, Engine, Holding, LeaseCell, Leased},
+    error::{ConfigError, ExtendError, Loss, ReleaseError, RenewalFailure, RevalidateError},
 };
 
 /// A held lock. Dropping the guard releases the lock in the background.
@@ -88,8 +88,8 @@ impl LockGuard {
     /// # Errors
     ///
     /// The reason of the loss.
-    pub fn ensure_held(&self) -> Result<(), LossReason> {
-        self.holding.cell().loss().map_or(Ok(()), Err)
+    pub fn ensure_held(&self) -> Result<(), Loss> {
+        self.holding.cell().ensure_held()
     }
 
     /// A handle on the lease that can be cloned and handed to the work. It cannot release.
@@ -112,15 +112,12 @@ impl LockGuard {
     ///
     /// Dropping the future does not take the request back: the TTL may be raised all the same.
     pub async fn extend(&self, ttl: Duration) -> Result<(), ExtendError> {
-        let ttl = Ttl::new(ttl).map_err(|error| ExtendError::Config(ConfigError::Ttl(error)))?;
-        let lease = self.holding.id();
+        let key = || self.key().clone();
+        let ttl = Ttl::new(ttl).map_err(ConfigError::Ttl);
+        let ttl = ttl.map_err(|error| ExtendError::Config { key: key(), error })?;
+        let lease = self.leased();
         let result = self.engine.ask(|reply| Command::Extend { lease, ttl, reply }).await;
-        result.unwrap_or(Err(ExtendError::EngineStopped)).map_err(|error| match error {
-            ExtendError::Unconfirmed(errors) => {
-                ExtendError::Unconfirmed(errors.of_lock(self.key()))
-            }
-            error => error,
-        })
+        result.unwrap_or_else(|| Err(ExtendError::EngineStopped { key: key() }))
     }
 
     /// Asks the servers whether the lease was held without a break since the lock was acquired, and
@@ -149,14 +146,9 @@ impl LockGuard {
     /// Dropping the future does not take the request back: the lease may be held again all the
     /// same.
     pub async fn revalidate(&self) -> Result<(), RevalidateError> {
-        let lease = self.holding.id();
+        let lease = self.leased();
         let result = self.engine.ask(|reply| Command::Revalidate { lease, reply }).await;
-        result.unwrap_or(Err(RevalidateError::EngineStopped)).map_err(|error| match error {
-            RevalidateError::Unconfirmed(errors) => {
-                RevalidateError::Unconfirmed(errors.of_lock(self.key()))
-            }
-            error => error,
-        })
+        result.unwrap_or_else(|| Err(RevalidateError::EngineStopped { key: self.key().clone() }))
     }
 
     /// Releases the lock and waits for the server's word.
@@ -176,12 +168,12 @@ impl LockGuard {
         let open = self.holding.cell().open_release();
         let command = |reply| Command::Release { lease, reply: Some(reply), open };
         let reply = self.engine.ask(command).await;
-        reply.unwrap_or(Err(ReleaseError::EngineStopped)).map_err(|error| match error {
-            ReleaseError::Unconfirmed(errors) => {
-                ReleaseError::Unconfirmed(errors.of_lock(self.key()))
-            }
-            error => error,
-        })
+        reply.unwrap_or_else(|| Err(ReleaseError::EngineStopped { key: self.key().clone() }))
+    }
+
+    /// The lease that a command is about.
+    fn leased(&self) -> Leased {
+        (self.holding.id(), Arc::clone(self.holding.cell()))
     }
 
     /// Stops renewing and leaves the key to its TTL, or to whoever has the token.
@@ -256,8 +248,13 @@ impl Lease {
     /// # Errors
     ///
     /// The reason why the lease is held no more.
-    pub fn ensure_held(&self) -> Result<(), LossReason> {
-        self.cell.loss().map_or(Ok(()), Err)
+    pub fn ensure_held(&self) -> Result<(), Loss> {
+        self.cell.ensure_held()
+    }
+
+    /// A loss of this lease, for this reason.
+    pub(crate) fn loss(&self, reason: LossReason) -> Loss {
+        self.cell.lost_by(reason)
     }
 }
 

@@ -42,7 +42,7 @@ mod task;
 
 pub use client::Client;
 pub use error::{
-    AcquireError, CloseError, ConfigError, ExtendError, InspectError, NoQuorum, NodeError,
+    AcquireError, CloseError, ConfigError, ExtendError, InspectError, Loss, NoQuorum, NodeError,
     NodeErrorKind, NodeErrors, ReleaseError, RenewalFailure, RevalidateError, RunError,
 };
 pub use fence_gate::{FENCED_SET, FenceGate, StaleToken};

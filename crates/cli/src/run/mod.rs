@@ -7,7 +7,7 @@ mod watch;
 use std::{ffi::OsStr, fmt::Write as _, time::Instant};
 
 use signal_hook::consts::{SIGCONT, SIGINT, SIGTSTP};
-use tenure::{LockGuard, LossReason, ReleaseError, RenewalFailure};
+use tenure::{LockGuard, Loss, LossReason, ReleaseError, RenewalFailure};
 
 use self::{
     report::Record,
@@ -175,12 +175,11 @@ fn release(
     key: &str,
     record: &mut Record,
 ) -> Result<bool, Failure> {
-    let lease = guard.lease();
     match events.block_on(guard.release()) {
         Ok(()) => Ok(true),
-        Err(ReleaseError::NotHeld(reason)) => {
+        Err(ReleaseError::NotHeld(Loss { reason, failure, .. })) => {
             record.lost(&reason);
-            Err(lost(key, &reason, lease.renewal_failure().as_ref()))
+            Err(lost(key, &reason, failure.as_deref()))
         }
         // The command was done in time, so its code stands; the key ends with its TTL at worst.
         Err(error) => {

@@ -101,7 +101,8 @@ impl<'a> Watch<'a> {
         }
         let left = self.guard.valid_for();
         // After a stop of this process its own look may come before the engine's.
-        if let Some(reason) = events.poll(lost).or_else(|| self.guard.ensure_held().err()) {
+        let is_lost = || self.guard.ensure_held().err().map(|loss| loss.reason);
+        if let Some(reason) = events.poll(lost).or_else(is_lost) {
             let kill_at = self.schedule.after_loss(&reason, now);
             return self.end(Some(reason), kill_at);
         }

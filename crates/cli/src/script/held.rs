@@ -1,7 +1,7 @@
 //! `tenure extend` and `tenure release`: what the holder of a token may do.
 
 use tenure::{
-    ReleaseError,
+    AcquireError, Loss, LossReason, ReleaseError,
     blocking::{Lock, Renewal},
 };
 
@@ -29,7 +29,7 @@ pub(crate) fn extend(wanted: &Extend) -> Result<u8, Failure> {
             Ok(0)
         }
         Ok(None) => Err(not_ours(&lock, "extended", key)),
-        Err(tenure::AcquireError::Config(error)) => Err(of_config(&error)),
+        Err(AcquireError::Config { error, .. }) => Err(of_config(&error)),
         Err(error) => Err(untold(&what, &error)),
     }
 }
@@ -53,11 +53,11 @@ pub(crate) fn release(wanted: &Release) -> Result<u8, Failure> {
     };
     match lock.release(token) {
         Ok(()) => Ok(0),
-        Err(ReleaseError::NotHeld(tenure::LossReason::Taken { holder })) => {
+        Err(ReleaseError::NotHeld(Loss { reason: LossReason::Taken { holder }, .. })) => {
             Err(others("released", key, &holder.to_string()))
         }
         Err(ReleaseError::NotHeld(_)) => Err(nobodys("released", key)),
-        Err(ReleaseError::Config(error)) => Err(of_config(&error)),
+        Err(ReleaseError::Config { error, .. }) => Err(of_config(&error)),
         Err(error) => {
             Err(untold(&format!("cannot tell whether the lock {key} is released"), &error))
         }

@@ -18,7 +18,7 @@ use crate::{
 pub(crate) fn init(wanted: &Init) -> Result<u8, Failure> {
     let client = Client::from(connect(&wanted.server)?);
     let reports = client.open_new(wanted.longest_ttl).map_err(|error| match error {
-        InspectError::Config(error) => of_config(&error),
+        InspectError::Config { error, .. } => of_config(&error),
         error => untold("cannot open the servers", &error),
     })?;
     show(&reports.iter().map(line).collect::<String>())?;

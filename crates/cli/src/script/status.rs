@@ -25,7 +25,7 @@ use crate::{
 pub(crate) fn status(wanted: &Status) -> Result<u8, Failure> {
     let key = &wanted.target.shown;
     let failed = |error| match error {
-        InspectError::Config(error) => of_config(&error),
+        InspectError::Config { error, .. } => of_config(&error),
         error => untold(&format!("cannot tell whether the lock {key} is held"), &error),
     };
     let mut lock = blocking_lock(&wanted.target)?;

@@ -111,8 +111,8 @@ impl Crew {
         // renewal in the background is switched off.
         let short = lock.clone().ttl(SHORT_LEASE).renewal(Renewal::Manual);
         match short.run(|lease| keeper.sell(Some(&lease), PAUSE)) {
-            Err(RunError::Lost { reason, output: Some(sale), .. }) => {
-                println!("a worker slept past its lease: {reason}");
+            Err(RunError::Lost { loss, output: Some(sale), .. }) => {
+                println!("a worker slept past its lease: {loss}");
                 println!("its sale:              {:?}", sale?);
                 Ok(())
             }

@@ -12,7 +12,7 @@ pub use crate::lock::Renewal;
 use crate::{
     FencingToken, Holder, Inspection, Lease, LockKey, LossReason, NodeReport, Token, Wait,
     error::{
-        AcquireError, CloseError, ConfigError, ExtendError, InspectError, ReleaseError,
+        AcquireError, CloseError, ConfigError, ExtendError, InspectError, Loss, ReleaseError,
         RenewalFailure, RevalidateError, RunError,
     },
     guard,
@@ -158,9 +158,8 @@ impl Lock {
     /// As [`crate::Lock::run`].
     pub fn run<T>(&self, work: impl FnOnce(Lease) -> T) -> Result<T, RunError<T>> {
         let guard = self.acquire().map_err(RunError::Acquire)?;
-        let lease = guard.lease();
         let output = work(guard.lease());
-        finish(output, &lease, guard.release())
+        finish(output, guard.release())
     }
 
     /// See [`crate::Lock::acquire`].
@@ -302,7 +301,7 @@ impl LockGuard {
     /// # Errors
     ///
     /// As there.
-    pub fn ensure_held(&self) -> Result<(), LossReason> {
+    pub fn ensure_held(&self) -> Result<(), Loss> {
         self.0.ensure_held()
     }
 

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::{
     exit::Flush,
-    lease::{Holding, LeaseId},
+    lease::{Holding, LeaseId, Leased},
     life::Open,
 };
 use crate::{
@@ -24,9 +24,9 @@ pub(crate) enum Command {
     /// Acquire a lock.
     Acquire { request: Box<AcquireRequest>, reply: AcquireReply },
     /// Raise a lease's TTL once.
-    Extend { lease: LeaseId, ttl: Ttl, reply: oneshot::Sender<Result<(), ExtendError>> },
+    Extend { lease: Leased, ttl: Ttl, reply: oneshot::Sender<Result<(), ExtendError>> },
     /// Prove that a lease's key was there all the time.
-    Revalidate { lease: LeaseId, reply: oneshot::Sender<Result<(), RevalidateError>> },
+    Revalidate { lease: Leased, reply: oneshot::Sender<Result<(), RevalidateError>> },
     /// Give a lease back; without a reply for a dropped guard.
     Release { lease: LeaseId, reply: Option<ReleaseReply>, open: Open },
     /// Stop renewing a lease and leave its key alone.

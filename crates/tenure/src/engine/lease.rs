@@ -14,12 +14,15 @@ use tokio::sync::Notify;
 use super::{Command, Inbox, Life, Open};
 use crate::{
     clock,
-    error::{NodeErrors, RenewalFailure},
+    error::{Loss, NodeErrors, RenewalFailure},
 };
 
 /// Names a lease in its engine. Never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LeaseId(pub(super) u64);
+
+/// A lease in its engine, and what its holder sees of it.
+pub(crate) type Leased = (LeaseId, Arc<LeaseCell>);
 
 /// What the engine tells about a lease, and what anybody may read without asking it.
 #[derive(Debug)]
@@ -82,6 +85,15 @@ impl LeaseCell {
     pub(crate) fn renewal_failure(&self) -> Option<RenewalFailure> {
         let (since, errors) = self.failing().clone()?;
         Some(RenewalFailure { failing_for: clock::now().since(since), errors })
+    }
+
+    /// A loss of this lease, for this reason.
+    pub(crate) fn lost_by(&self, reason: LossReason) -> Loss {
+        Loss::new(&self.key, reason, self.renewal_failure())
+    }
+
+    pub(crate) fn ensure_held(&self) -> Result<(), Loss> {
+        self.loss().map_or(Ok(()), |reason| Err(self.lost_by(reason)))
     }
 
     fn failing(&self) -> MutexGuard<'_, Option<(Timestamp, NodeErrors)>> {

@@ -38,7 +38,7 @@ use tokio::sync::oneshot;
 
 pub(crate) use self::{
     command::{AcquireRequest, Acquired, Command, How},
-    lease::{Holding, LeaseCell},
+    lease::{Holding, LeaseCell, Leased},
 };
 use self::{
     inbox::{Commands, Inbox, WeakInbox},

@@ -78,7 +78,8 @@ impl<'a> Quest<'a> {
         let token = match &request.how {
             How::Resume(token) => token.clone(),
             How::Try | How::Steal { .. } => {
-                let random = random::token().map_err(|_| AcquireError::EngineStopped)?;
+                let stopped = |_| AcquireError::EngineStopped { key: request.key.clone() };
+                let random = random::token().map_err(stopped)?;
                 Token::new(random, &request.label)
             }
         };
@@ -283,7 +284,8 @@ impl<'a> Quest<'a> {
         if let Some(ballot) = self.ballot.take() {
             ballot.follow(self.state, id);
         }
-        let inbox = self.state.inbox.upgrade().ok_or(AcquireError::EngineStopped)?;
+        let inbox = self.state.inbox.upgrade();
+        let inbox = inbox.ok_or_else(|| AcquireError::EngineStopped { key: key.clone() })?;
         Ok(Holding::new(id, cell, inbox))
     }
 

@@ -4,6 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     num::NonZeroU32,
     rc::Rc,
+    sync::Arc,
     time::Duration,
 };
 
@@ -14,6 +15,7 @@ use tokio::sync::Notify;
 
 use super::{
     command::ReleaseReply,
+    lease::LeaseCell,
     leases::Entry,
     life::Open,
     limits::LONGEST_LIMIT,
@@ -160,7 +162,7 @@ impl State {
         // So that all of them give the same number next.
         let number = (!is_sole).then(|| entry.cell.number());
         let giving = Giving {
-            key: key.clone(),
+            cell: Arc::clone(&entry.cell),
             class: entry.class.clone(),
             held,
             lost,
@@ -282,7 +284,7 @@ type Answered = (Release, Next);
 
 /// A lease that is being given back, for the one who held it.
 struct Giving {
-    key: LockKey,
+    cell: Arc<LeaseCell>,
     class: Class,
     held: Duration,
     lost: Option<LossReason>,
@@ -303,7 +305,7 @@ impl Giving {
         self.is_over = true;
         let result = self.judge(verdict);
         if result.is_ok() {
-            event::released(&self.key, &self.class, self.held);
+            event::released(self.cell.key(), &self.class, self.held);
         }
         if let Some(reply) = self.reply.take() {
             // A caller that has stopped waiting is no error: the release went out.
@@ -312,18 +314,21 @@ impl Giving {
     }
 
     fn judge(&mut self, verdict: Verdict) -> Result<(), ReleaseError> {
-        let lost = self.lost.take();
-        let reason = match (verdict, lost) {
+        let key = self.cell.key();
+        let reason = match (verdict, self.lost.take()) {
             (Verdict::Ours, None) => return Ok(()),
             (Verdict::Untold(errors), lost) => {
-                errors.iter().for_each(|error| event::release_unconfirmed(&self.key, error));
-                return Err(lost.map_or(ReleaseError::Unconfirmed(errors), ReleaseError::NotHeld));
+                errors.iter().for_each(|error| event::release_unconfirmed(key, error));
+                match lost {
+                    Some(reason) => reason,
+                    None => return Err(ReleaseError::Unconfirmed(errors.of_lock(key))),
+                }
             }
             (Verdict::Other(holder), _) => LossReason::Taken { holder },
             (_, Some(reason)) => reason,
             (Verdict::Gone, None) => LossReason::Gone,
         };
-        Err(ReleaseError::NotHeld(reason))
+        Err(ReleaseError::NotHeld(self.cell.lost_by(reason)))
     }
 }
 

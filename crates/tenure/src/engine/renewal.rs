@@ -6,7 +6,7 @@ use tenure_core::{LossReason, NodeId, Op, Renewal, RenewalAnswer, Reply, Timesta
 use tokio::sync::oneshot;
 
 use super::{
-    lease::LeaseId,
+    lease::{LeaseId, Leased},
     limits::{LONGEST_LIMIT, op_limit},
     state::State,
     tally::{Said, Tally, Verdict},
@@ -212,43 +212,51 @@ impl State {
     /// Extends a lease for its holder, once.
     pub(super) async fn extended(
         self: &Rc<Self>,
-        id: LeaseId,
+        (id, cell): &Leased,
         ttl: Ttl,
     ) -> Result<(), ExtendError> {
+        let id = *id;
+        let not_held = |reason| ExtendError::NotHeld(cell.lost_by(reason));
         if let Some(reason) = self.leases.lost(id) {
-            return Err(ExtendError::NotHeld(reason));
+            return Err(not_held(reason));
         }
         let renewal = self.leases.renewal(id, ttl);
-        let renewal = renewal.ok_or(ExtendError::NotHeld(LossReason::Released))?;
+        let renewal = renewal.ok_or_else(|| not_held(LossReason::Released))?;
         let longest = self.leases.longest_ttl(id).filter(|_| self.nodes.sole().is_none());
         if longest.is_some_and(|longest| ttl > longest) {
-            return Err(ExtendError::Config(ConfigError::Setting {
+            let error = ConfigError::Setting {
                 setting: "ttl",
                 value: format!("{:?}", ttl.get()),
                 bound: "where several servers vote it must be at most the lock's longest_ttl",
-            }));
+            };
+            return Err(ExtendError::Config { key: cell.key().clone(), error });
         }
         match self.ask_for(id, renewal, Purpose::Extension).await {
-            Some(Verdict::Untold(errors)) => Err(ExtendError::Unconfirmed(errors)),
-            Some(_) => {
-                let lost = self.leases.lost(id);
-                lost.map_or(Ok(()), |reason| Err(ExtendError::NotHeld(reason)))
+            Some(Verdict::Untold(errors)) => {
+                Err(ExtendError::Unconfirmed(errors.of_lock(cell.key())))
             }
-            None => Err(ExtendError::NotHeld(LossReason::Released)),
+            Some(_) => self.leases.lost(id).map_or(Ok(()), |reason| Err(not_held(reason))),
+            None => Err(not_held(LossReason::Released)),
         }
     }
 
     /// Has the nodes prove that a lease's key was there all the time.
-    pub(super) async fn proved(self: &Rc<Self>, id: LeaseId) -> Result<(), RevalidateError> {
-        let not_held = |reason| Err(RevalidateError::NotHeld(reason));
+    pub(super) async fn proved(
+        self: &Rc<Self>,
+        (id, cell): &Leased,
+    ) -> Result<(), RevalidateError> {
+        let id = *id;
+        let not_held = |reason| Err(RevalidateError::NotHeld(cell.lost_by(reason)));
         if let Some(reason) = self.leases.over_for_good(id) {
             return not_held(reason);
         }
         let renewal = self.leases.ttl(id).and_then(|ttl| self.leases.renewal(id, ttl));
-        let renewal = renewal.ok_or(RevalidateError::NotHeld(LossReason::Released))?;
+        let Some(renewal) = renewal else { return not_held(LossReason::Released) };
         let had_run_out = self.leases.lost(id).is_some();
         match self.ask_for(id, renewal, Purpose::Proof).await {
-            Some(Verdict::Untold(errors)) => Err(RevalidateError::Unconfirmed(errors)),
+            Some(Verdict::Untold(errors)) => {
+                Err(RevalidateError::Unconfirmed(errors.of_lock(cell.key())))
+            }
             Some(Verdict::Gone) => not_held(LossReason::Gone),
             Some(Verdict::Other(holder)) => not_held(LossReason::Taken { holder }),
             Some(Verdict::Ours) => {

@@ -10,7 +10,7 @@ use super::{
     command::ReleaseReply,
     exit::Flush,
     inbox::{Commands, WeakInbox},
-    lease::LeaseId,
+    lease::{LeaseId, Leased},
     leases::Leases,
     life::{Life, Open},
     limits::LONGEST_LIMIT,
@@ -114,7 +114,7 @@ impl State {
             Command::Revalidate { lease, reply } => {
                 let state = Rc::clone(self);
                 // A caller that has stopped waiting is no error.
-                task::spawn(async move { _ = reply.send(state.proved(lease).await) });
+                task::spawn(async move { _ = reply.send(state.proved(&lease).await) });
             }
             Command::Release { lease, reply, open } => self.release(lease, reply, &open),
             Command::Flush(flush) => task::spawn(Rc::clone(self).until_written(flush)),
@@ -135,12 +135,12 @@ impl State {
 
     async fn extend(
         self: Rc<Self>,
-        lease: LeaseId,
+        lease: Leased,
         ttl: Ttl,
         reply: oneshot::Sender<Result<(), ExtendError>>,
     ) {
         // A caller that has stopped waiting is no error; what the server did stays done.
-        _ = reply.send(self.extended(lease, ttl).await);
+        _ = reply.send(self.extended(&lease, ttl).await);
     }
 
     fn release(self: &Rc<Self>, lease: LeaseId, reply: Option<ReleaseReply>, _open: &Open) {

@@ -15,7 +15,7 @@ pub use self::settings::Renewal;
 use self::settings::Settings;
 use crate::{
     engine::{Acquired, Command, Engine, How},
-    error::{AcquireError, InspectError, NodeErrors, ReleaseError, RunError},
+    error::{AcquireError, InspectError, Loss, NodeErrors, ReleaseError, RunError},
     event,
     guard::{Lease, LockGuard},
     random,
@@ -63,12 +63,11 @@ impl Lock {
         let lease = guard.lease();
         let work = work(guard.lease()).instrument(event::work(guard.key(), guard.fencing_token()));
         match until_lost(work, guard.lost()).await {
-            Ok(output) => finish(output, &lease, guard.release().await),
+            Ok(output) => finish(output, guard.release().await),
             Err(reason) => {
                 // The loss is the news; what the release adds is logged.
                 _ = guard.release().await;
-                let failure = lease.renewal_failure().map(Box::new);
-                Err(RunError::Lost { reason, failure, output: None })
+                Err(RunError::Lost { loss: lease.loss(reason), output: None })
             }
         }
     }
@@ -154,7 +153,7 @@ impl Lock {
     ///
     /// Dropping the future does not take the request back.
     pub async fn release(&self, token: &Token) -> Result<(), ReleaseError> {
-        let key = self.settings.key().map_err(ReleaseError::Config)?;
+        let key = self.settings.key().map_err(|error| ReleaseError::Config { error })?;
         let (token, entries) = (token.clone(), Vec::new());
         let of = key.clone();
         // The client that acquired it may be gone, and with it the knowledge of what it asked: a
@@ -169,9 +168,9 @@ impl Lock {
             }
             Ok(Reply::Released { release: Release::Free, .. }) => LossReason::Gone,
             Err(InspectError::Unanswered(errors)) => return Err(ReleaseError::Unconfirmed(errors)),
-            _ => return Err(ReleaseError::EngineStopped),
+            _ => return Err(ReleaseError::EngineStopped { key: of }),
         };
-        Err(ReleaseError::NotHeld(reason))
+        Err(ReleaseError::NotHeld(Loss::new(&of, reason, None)))
     }
 
     /// Takes the lock whoever holds it. The holder notices at its next renewal at the latest, and
@@ -210,8 +209,8 @@ impl Lock {
     ///
     /// Dropping the future does not take the request back.
     pub async fn force_release(&self) -> Result<Option<Holder>, InspectError> {
-        let key = self.settings.key().map_err(InspectError::Config)?;
-        let random = random::token().map_err(|_| InspectError::EngineStopped)?;
+        let key = self.key()?;
+        let random = random::token().map_err(|_| stopped(&key))?;
         let token = Token::new(random, &self.default_label);
         let op = Op::ForceRelease { key: key.clone(), token, any: self.settings.overwrite_data };
         match self.ask_node(&key, op).await? {
@@ -254,10 +253,10 @@ impl Lock {
     }
 
     async fn inspected(&self, unproved: bool) -> Result<Inspection, InspectError> {
-        let key = self.settings.key().map_err(InspectError::Config)?;
-        match self.ask_node(&key.clone(), Op::Inspect { key, unproved }).await? {
+        let key = self.key()?;
+        match self.ask_node(&key, Op::Inspect { key: key.clone(), unproved }).await? {
             Reply::Inspected(inspection) => Ok(inspection),
-            _ => Err(InspectError::EngineStopped),
+            _ => Err(stopped(&key)),
         }
     }
 
@@ -276,12 +275,18 @@ impl Lock {
     ///
     /// Cancel safe: it changes nothing.
     pub async fn nodes(&self) -> Result<Vec<NodeReport>, InspectError> {
-        let longest_ttl = self.settings.longest_ttl().map_err(InspectError::Config)?;
-        let key = Some(self.settings.key().map_err(InspectError::Config)?);
+        let key = self.key()?;
+        let bad = |error| InspectError::Config { key: Some(key.clone()), error };
+        let longest_ttl = self.settings.longest_ttl().map_err(bad)?;
         let mode = MarkerMode::Peek;
-        let command = |reply| Command::Nodes { key, longest_ttl, mode, reply };
+        let asked = Some(key.clone());
+        let command = |reply| Command::Nodes { key: asked, longest_ttl, mode, reply };
         let reports = self.engine.ask(command).await;
-        reports.ok_or(InspectError::EngineStopped)
+        reports.ok_or_else(|| stopped(&key))
+    }
+
+    fn key(&self) -> Result<LockKey, InspectError> {
+        self.settings.key().map_err(|error| InspectError::Config { key: None, error })
     }
 
     async fn acquire_waiting(&self, wait: Wait) -> Result<LockGuard, AcquireError> {
@@ -293,7 +298,8 @@ impl Lock {
 
     async fn ask(&self, how: How, wait: Wait) -> Result<Result<LockGuard, Missed>, AcquireError> {
         let request = self.settings.request(how, wait, &self.default_label);
-        let request = request.map_err(AcquireError::Config)?;
+        let key = || self.settings.key().ok();
+        let request = request.map_err(|error| AcquireError::Config { key: key(), error })?;
         let engine = &self.engine;
         let span = event::acquisition(&request.key, &request.class);
         let key = request.key.clone();
@@ -302,7 +308,7 @@ impl Lock {
             .ask(command)
             .instrument(span)
             .await
-            .unwrap_or(Err(AcquireError::EngineStopped))
+            .unwrap_or_else(|| Err(AcquireError::EngineStopped { key: key.clone() }))
             .map_err(|error| error.of_lock(&key))?
         {
             Acquired::Yes(holding) => Ok(Ok(LockGuard::new(holding, engine.clone()))),
@@ -314,9 +320,13 @@ impl Lock {
 
     async fn ask_node(&self, key: &LockKey, op: Op) -> Result<Reply, InspectError> {
         let answer = self.engine.ask(|reply| Command::Ask { op, reply }).await;
-        let answer: Result<Reply, NodeErrors> = answer.ok_or(InspectError::EngineStopped)?;
+        let answer: Result<Reply, NodeErrors> = answer.ok_or_else(|| stopped(key))?;
         answer.map_err(|errors| InspectError::Unanswered(errors.of_lock(key)))
     }
+}
+
+fn stopped(key: &LockKey) -> InspectError {
+    InspectError::EngineStopped { key: Some(key.clone()) }
 }
 
 /// Does the work until the lease is lost. Not with tokio's `select!`, which polls nothing once the
@@ -344,24 +354,20 @@ struct Missed {
 impl Missed {
     fn into_error(self) -> AcquireError {
         let Self { key, waited, held } = self;
-        let timed_out =
-            |Held { holder, ttl_left }| AcquireError::TimedOut { key, waited, holder, ttl_left };
-        held.map_or(AcquireError::EngineStopped, timed_out)
+        match held {
+            Some(Held { holder, ttl_left }) => {
+                AcquireError::TimedOut { key, waited, holder, ttl_left }
+            }
+            None => AcquireError::EngineStopped { key },
+        }
     }
 }
 
 /// What a piece of work and the release after it come to.
-pub(crate) fn finish<T>(
-    output: T,
-    lease: &Lease,
-    released: Result<(), ReleaseError>,
-) -> Result<T, RunError<T>> {
+pub(crate) fn finish<T>(output: T, released: Result<(), ReleaseError>) -> Result<T, RunError<T>> {
     match released {
         Ok(()) => Ok(output),
-        Err(ReleaseError::NotHeld(reason)) => {
-            let failure = lease.renewal_failure().map(Box::new);
-            Err(RunError::Lost { reason, failure, output: Some(output) })
-        }
+        Err(ReleaseError::NotHeld(loss)) => Err(RunError::Lost { loss, output: Some(output) }),
         Err(error) => Err(RunError::Release { error, output }),
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tenure::{ExtendError, LossReason, ReleaseError, Renewal, blocking::Client};
+use tenure::{ExtendError, Loss, LossReason, ReleaseError, Renewal, blocking::Client};
 use tenure_testkit::{Proxy, Server, ServerKind, eventually, unique_key};
 
 use crate::{
@@ -25,7 +25,9 @@ fn o01_a_late_release_leaves_the_next_holder_alone() {
         client().lock(&key).ttl(ms(150)).renewal(Renewal::Manual).acquire_within(LIMIT).unwrap();
     let b = client().lock(&key).ttl(secs(60)).label("b").acquire_within(secs(20)).unwrap();
     let late = a.release();
-    let Err(ReleaseError::NotHeld(LossReason::Taken { holder })) = late else { panic!("{late:?}") };
+    let Err(ReleaseError::NotHeld(Loss { reason: LossReason::Taken { holder }, .. })) = late else {
+        panic!("{late:?}")
+    };
     assert_eq!(holder.to_string(), "b");
     assert_eq!(get(any(), &key).text(), Some(b.token().as_str()));
     assert!(pttl(any(), &key) > 30_000);
@@ -89,12 +91,18 @@ fn o05_a_holder_whose_key_is_gone_is_told_and_makes_no_new_one() {
     let lease = guard.lease();
     assert_eq!(any().cmd(&["DEL", &key]).int(), 1);
     assert_eq!(guard.lost(), LossReason::Gone);
-    assert_eq!(lease.ensure_held(), Err(LossReason::Gone));
+    assert_eq!(lease.ensure_held().map_err(|loss| loss.reason), Err(LossReason::Gone));
     assert!(!exists(any(), &key));
     let refused = guard.extend(secs(20));
-    assert!(matches!(refused, Err(ExtendError::NotHeld(LossReason::Gone))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ExtendError::NotHeld(Loss { reason: LossReason::Gone, .. }))),
+        "{refused:?}"
+    );
     let refused = guard.release();
-    assert!(matches!(refused, Err(ReleaseError::NotHeld(LossReason::Gone))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ReleaseError::NotHeld(Loss { reason: LossReason::Gone, .. }))),
+        "{refused:?}"
+    );
     thread::sleep(ms(500));
     assert!(!exists(any(), &key), "made again");
 }
@@ -140,7 +148,7 @@ fn o07_a_holder_notices_that_the_server_has_forgotten_it() {
         let reason = a.lost();
         assert!(matches!(reason, LossReason::Taken { .. }), "{name}: {reason:?}");
         drop(a);
-        assert_eq!(b.ensure_held(), Ok(()), "{name}");
+        assert_eq!(b.ensure_held().map_err(|loss| loss.reason), Ok(()), "{name}");
         b.release().unwrap();
         // Nobody keeps a lock that others can never take.
         client.lock("k").acquire().unwrap().release().unwrap();
@@ -180,5 +188,5 @@ fn o06_validity_is_read_from_the_clock_and_not_from_a_timer() {
     assert!(later <= first.saturating_sub(ms(50)), "{first:?}, then {later:?}");
     thread::sleep(ms(300).saturating_sub(began.elapsed()));
     assert_eq!(guard.valid_for(), None);
-    assert_eq!(guard.ensure_held(), Err(LossReason::Expired));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Err(LossReason::Expired));
 }

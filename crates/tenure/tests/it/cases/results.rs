@@ -3,7 +3,9 @@
 use std::thread;
 
 use tenure::blocking::Client;
-use tenure::{AcquireError, LossReason, NodeErrorKind, ReleaseError, Renewal, RunError, Wait};
+use tenure::{
+    AcquireError, Loss, LossReason, NodeErrorKind, ReleaseError, Renewal, RunError, Wait,
+};
 use tenure_testkit::{Proxy, Server, ServerKind, eventually, unique_key};
 
 use crate::{
@@ -48,7 +50,7 @@ fn o24_busy_called_off_and_unreachable_are_three_results() {
     eventually(LIMIT, "it asks", || proxy.accepted() > accepted);
     other.close().unwrap();
     let closed = waiter.join().unwrap();
-    assert!(matches!(closed, Err(AcquireError::EngineStopped)), "{closed:?}");
+    assert!(matches!(closed, Err(AcquireError::EngineStopped { .. })), "{closed:?}");
     // The server dies during the wait.
     let waiter = thread::spawn(move || lock.acquire_within(ms(700)));
     thread::sleep(ms(100));
@@ -78,8 +80,15 @@ fn o25_a_release_after_the_end_says_so_and_blocks_nobody() {
     let lease = guard.lease();
     let late = guard.release();
     // A second release of the same guard does not compile: the first has taken it.
-    assert!(matches!(late, Err(ReleaseError::NotHeld(LossReason::Expired))), "{late:?}");
-    assert_eq!(lease.ensure_held(), Err(LossReason::Expired), "the first reason stays");
+    assert!(
+        matches!(late, Err(ReleaseError::NotHeld(Loss { reason: LossReason::Expired, .. }))),
+        "{late:?}"
+    );
+    assert_eq!(
+        lease.ensure_held().map_err(|loss| loss.reason),
+        Err(LossReason::Expired),
+        "the first reason stays"
+    );
     // Dropping one that has ended is no error either.
     let guard = lock.acquire_within(LIMIT).unwrap();
     eventually(LIMIT, "it ends", || !exists(any(), &key));

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{ConfigError, ExtendError, LossReason, Renewal};
+use tenure::{ConfigError, ExtendError, Loss, LossReason, Renewal};
 
 use super::place::Place;
 use crate::{LIMIT, ms, secs};
@@ -41,7 +41,7 @@ pub(super) fn a_lease_that_is_extended_by_little_is_renewed_in_time(at: &Place) 
         }
         std::thread::sleep(ms(200));
     }
-    assert_eq!(guard.ensure_held(), Ok(()));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
     guard.release().unwrap();
 }
 
@@ -55,7 +55,7 @@ pub(super) fn a_ttl_that_is_none_is_refused_before_anything_is_sent(at: &Place) 
         (Duration::MAX, "over the most allowed, 2^53 ms"),
     ] {
         let refused = guard.extend(ttl);
-        let Err(ExtendError::Config(ConfigError::Ttl(error))) = refused else {
+        let Err(ExtendError::Config { error: ConfigError::Ttl(error), .. }) = refused else {
             panic!("{ttl:?}: {refused:?}");
         };
         assert!(error.to_string().contains(words), "{error}");
@@ -69,7 +69,10 @@ pub(super) fn a_lease_that_is_gone_is_not_extended_and_not_made_again(at: &Place
     at.client().lock(&at.key).force_release().unwrap();
     for _ in 0..2 {
         let refused = guard.extend(secs(20));
-        assert!(matches!(refused, Err(ExtendError::NotHeld(LossReason::Gone))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(ExtendError::NotHeld(Loss { reason: LossReason::Gone, .. }))),
+            "{refused:?}"
+        );
         assert!(!at.is_held());
     }
     assert_eq!(guard.valid_for(), None);

@@ -1,6 +1,6 @@
 //! Leases that go from one guard to another by their token.
 
-use tenure::{Holder, LossReason, ReleaseError, Renewal, Token};
+use tenure::{Holder, Loss, LossReason, ReleaseError, Renewal, Token};
 
 use super::place::Place;
 use crate::{LIMIT, ms, secs};
@@ -11,7 +11,7 @@ pub(super) fn a_detached_lease_is_taken_up_by_another_client(at: &Place) {
     let guard = client.lock(&at.key).ttl(secs(20)).acquire().unwrap();
     let (number, lease) = (guard.fencing_token(), guard.lease());
     let printed = guard.detach().as_str().to_owned();
-    assert_eq!(lease.ensure_held(), Err(LossReason::Released));
+    assert_eq!(lease.ensure_held().map_err(|loss| loss.reason), Err(LossReason::Released));
     assert!(at.is_held(), "detaching is no release");
     let token: Token = printed.parse().unwrap();
     let lock = at.client().lock(&at.key).ttl(secs(60));
@@ -33,7 +33,10 @@ pub(super) fn a_lease_is_taken_up_while_its_guard_lives(at: &Place) {
     second.release().unwrap();
     // Two guards on one token are one lease: the first release ends it for both.
     let late = first.release();
-    assert!(matches!(late, Err(ReleaseError::NotHeld(LossReason::Gone))), "{late:?}");
+    assert!(
+        matches!(late, Err(ReleaseError::NotHeld(Loss { reason: LossReason::Gone, .. }))),
+        "{late:?}"
+    );
 }
 
 pub(super) fn a_lease_that_has_ended_is_not_taken_up(at: &Place) {

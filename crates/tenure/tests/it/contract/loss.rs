@@ -3,7 +3,8 @@
 use std::{thread, time::Instant};
 
 use tenure::{
-    AcquireError, ExtendError, InspectError, LossReason, ReleaseError, Renewal, RevalidateError,
+    AcquireError, ExtendError, InspectError, Loss, LossReason, ReleaseError, Renewal,
+    RevalidateError,
 };
 
 use super::place::Place;
@@ -17,7 +18,10 @@ pub(super) fn a_longest_hold_ends_the_lease_and_its_renewal(at: &Place) {
     assert!(began.elapsed() >= ms(400));
     assert_eq!(guard.valid_for(), None);
     let refused = guard.extend(secs(60));
-    assert!(matches!(refused, Err(ExtendError::NotHeld(LossReason::MaxHold))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ExtendError::NotHeld(Loss { reason: LossReason::MaxHold, .. }))),
+        "{refused:?}"
+    );
     // The guard lives, but nobody renews.
     at.becomes_free();
     drop(guard);
@@ -26,7 +30,7 @@ pub(super) fn a_longest_hold_ends_the_lease_and_its_renewal(at: &Place) {
 pub(super) fn a_lease_is_renewed_for_as_long_as_it_is_held(at: &Place) {
     let guard = at.client().lock(&at.key).ttl(secs(3)).acquire().unwrap();
     thread::sleep(ms(3_500));
-    assert_eq!(guard.ensure_held(), Ok(()));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
     assert!(at.is_held());
     guard.release().unwrap();
 }
@@ -38,11 +42,14 @@ pub(super) fn a_lease_that_nobody_renews_is_lost_before_its_ttl_ends(at: &Place)
     assert_eq!(guard.lost(), LossReason::Expired);
     // 400 ms, less 6 ms of drift, less a margin of 50 ms for late timers: not before that.
     assert!(began.elapsed() >= ms(344));
-    assert_eq!(guard.ensure_held(), Err(LossReason::Expired));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Err(LossReason::Expired));
     assert_eq!(guard.valid_for(), None);
     // Too late to extend, whatever the server would say.
     let refused = guard.extend(secs(20));
-    assert!(matches!(refused, Err(ExtendError::NotHeld(LossReason::Expired))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ExtendError::NotHeld(Loss { reason: LossReason::Expired, .. }))),
+        "{refused:?}"
+    );
     at.becomes_free();
 }
 
@@ -61,7 +68,10 @@ pub(super) fn all_who_wait_for_the_loss_are_told_the_same(at: &Place) {
         at.client().lock(&at.key).force_release().unwrap();
         // The holder learns of it by any request of its own.
         let refused = guard.extend(secs(20));
-        assert!(matches!(refused, Err(ExtendError::NotHeld(LossReason::Gone))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(ExtendError::NotHeld(Loss { reason: LossReason::Gone, .. }))),
+            "{refused:?}"
+        );
         for waiter in waiters {
             assert_eq!(waiter.join().unwrap(), LossReason::Gone);
         }
@@ -73,14 +83,18 @@ pub(super) fn the_work_s_handle_ends_with_the_release(at: &Place) {
     let lock = at.client().lock(&at.key);
     let guard = lock.acquire().unwrap();
     let lease = guard.lease();
-    assert_eq!(lease.ensure_held(), Ok(()));
+    assert_eq!(lease.ensure_held().map_err(|loss| loss.reason), Ok(()));
     assert_eq!(lease.fencing_token(), guard.fencing_token());
     guard.release().unwrap();
-    assert_eq!(lease.ensure_held(), Err(LossReason::Released));
+    assert_eq!(lease.ensure_held().map_err(|loss| loss.reason), Err(LossReason::Released));
     assert_eq!(lease.valid_for(), None);
     assert_eq!(smol::block_on(lease.lost()), LossReason::Released);
     let guard = lock.acquire().unwrap();
-    assert_eq!(lease.ensure_held(), Err(LossReason::Released), "a later lease is another");
+    assert_eq!(
+        lease.ensure_held().map_err(|loss| loss.reason),
+        Err(LossReason::Released),
+        "a later lease is another"
+    );
     guard.release().unwrap();
 }
 
@@ -95,13 +109,13 @@ pub(super) fn a_closed_client_holds_nothing_and_answers_so(at: &Place) {
     client.close().unwrap();
     assert!(witness.lock(format!("{}-dropped", at.key)).inspect().unwrap().held.is_none());
     assert_eq!(guard.lost(), LossReason::EngineStopped);
-    assert_eq!(lease.ensure_held(), Err(LossReason::EngineStopped));
+    assert_eq!(lease.ensure_held().map_err(|loss| loss.reason), Err(LossReason::EngineStopped));
     assert_eq!(guard.valid_for(), None);
-    assert!(matches!(guard.extend(secs(1)), Err(ExtendError::EngineStopped)));
-    assert!(matches!(guard.revalidate(), Err(RevalidateError::EngineStopped)));
-    assert!(matches!(lock.acquire(), Err(AcquireError::EngineStopped)));
-    assert!(matches!(lock.try_acquire(), Err(AcquireError::EngineStopped)));
-    assert!(matches!(lock.inspect(), Err(InspectError::EngineStopped)));
-    assert!(matches!(guard.release(), Err(ReleaseError::EngineStopped)));
+    assert!(matches!(guard.extend(secs(1)), Err(ExtendError::EngineStopped { .. })));
+    assert!(matches!(guard.revalidate(), Err(RevalidateError::EngineStopped { .. })));
+    assert!(matches!(lock.acquire(), Err(AcquireError::EngineStopped { .. })));
+    assert!(matches!(lock.try_acquire(), Err(AcquireError::EngineStopped { .. })));
+    assert!(matches!(lock.inspect(), Err(InspectError::EngineStopped { .. })));
+    assert!(matches!(guard.release(), Err(ReleaseError::EngineStopped { .. })));
     at.becomes_free();
 }

@@ -15,5 +15,5 @@ pub(super) fn every_node_that_is_well_votes(at: &Place) {
     let names: std::collections::BTreeSet<_> = reports.iter().map(|report| &report.node).collect();
     assert_eq!(names.len(), expected);
     let bad = lock.longest_ttl(secs(9)).nodes();
-    assert!(matches!(bad, Err(InspectError::Config(_))), "{bad:?}");
+    assert!(matches!(bad, Err(InspectError::Config { .. })), "{bad:?}");
 }

@@ -1,6 +1,6 @@
 //! Releasing: by word, by dropping, and too late.
 
-use tenure::{LossReason, ReleaseError, Renewal};
+use tenure::{Loss, LossReason, ReleaseError, Renewal};
 
 use super::place::Place;
 use crate::{LIMIT, ms, secs};
@@ -26,7 +26,10 @@ pub(super) fn a_lease_that_ran_out_is_not_released_but_reported(at: &Place) {
     let guard = short.acquire_within(LIMIT).unwrap();
     at.becomes_free();
     let late = guard.release();
-    assert!(matches!(late, Err(ReleaseError::NotHeld(LossReason::Expired))), "{late:?}");
+    assert!(
+        matches!(late, Err(ReleaseError::NotHeld(Loss { reason: LossReason::Expired, .. }))),
+        "{late:?}"
+    );
     lock.acquire().unwrap().release().unwrap();
 }
 
@@ -40,7 +43,7 @@ pub(super) fn a_release_after_another_took_over_names_it_and_leaves_it_alone(at:
     let other = lock.acquire().unwrap();
     at.all_catch_up(&lock);
     let late = held.release();
-    let Err(ReleaseError::NotHeld(LossReason::Taken { holder })) = late else {
+    let Err(ReleaseError::NotHeld(Loss { reason: LossReason::Taken { holder }, .. })) = late else {
         panic!("{late:?}");
     };
     assert_eq!(holder.to_string(), "next");

@@ -11,7 +11,7 @@ pub(super) fn the_output_of_the_work_is_that_of_the_run(at: &Place) {
     let lock = at.client().lock(&at.key);
     let output = lock.run(|lease| {
         assert!(at.is_held());
-        assert_eq!(lease.ensure_held(), Ok(()));
+        assert_eq!(lease.ensure_held().map_err(|loss| loss.reason), Ok(()));
         (lease.key().clone(), 42)
     });
     let (key, answer) = output.unwrap();
@@ -29,9 +29,9 @@ pub(super) fn a_loss_during_the_work_is_reported(at: &Place) {
         at.client().lock(&at.key).force_release().unwrap();
         42
     });
-    let Err(RunError::Lost { reason, output, .. }) = ended else { panic!("{ended:?}") };
+    let Err(RunError::Lost { loss, output, .. }) = ended else { panic!("{ended:?}") };
     // The work was over before anybody noticed, in both ways: its output is not thrown away.
-    assert_eq!((reason, output), (LossReason::Gone, Some(42)));
+    assert_eq!((loss.reason, output), (LossReason::Gone, Some(42)));
     assert!(!at.is_held());
 }
 

@@ -10,7 +10,7 @@ use crate::{LIMIT, ms, secs};
 /// Every operation that takes settings, by the error that it gives.
 fn refusals(lock: &Lock) -> Vec<ConfigError> {
     let config = |error| match error {
-        AcquireError::Config(error) => error,
+        AcquireError::Config { error, .. } => error,
         error => panic!("{error:?}"),
     };
     let token = format!("{}@", "0".repeat(32)).parse().unwrap();
@@ -59,8 +59,14 @@ pub(super) fn a_bad_setting_is_returned_by_each_first_call(at: &Place) {
     }
     for key in ["", &format!("{}:tenure.queue", at.key)] {
         let lock = client.lock(key);
-        assert!(matches!(lock.inspect(), Err(InspectError::Config(ConfigError::Key(_)))));
-        assert!(matches!(lock.force_release(), Err(InspectError::Config(ConfigError::Key(_)))));
+        assert!(matches!(
+            lock.inspect(),
+            Err(InspectError::Config { error: ConfigError::Key(_), .. })
+        ));
+        assert!(matches!(
+            lock.force_release(),
+            Err(InspectError::Config { error: ConfigError::Key(_), .. })
+        ));
     }
     let untouched = at.inspect();
     assert_eq!((untouched.held, untouched.last_number), (None, None));

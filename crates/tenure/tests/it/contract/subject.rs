@@ -7,7 +7,7 @@ use std::time::Duration;
 use smol::block_on;
 use tenure::{
     AcquireError, CloseError, ExtendError, FencingToken, Holder, InspectError, Inspection, Lease,
-    LossReason, NodeReport, ReleaseError, Renewal, RevalidateError, RunError, Token, Wait,
+    Loss, LossReason, NodeReport, ReleaseError, Renewal, RevalidateError, RunError, Token, Wait,
     blocking,
 };
 
@@ -147,7 +147,7 @@ macro_rules! tells {
 
 tells!(
     key -> &tenure::LockKey, token -> &Token, fencing_token -> FencingToken,
-    valid_for -> Option<Duration>, ensure_held -> Result<(), LossReason>, lease -> Lease
+    valid_for -> Option<Duration>, ensure_held -> Result<(), Loss>, lease -> Lease
 );
 
 impl Guard {

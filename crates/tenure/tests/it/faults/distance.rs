@@ -47,7 +47,11 @@ fn a_free_lock_is_acquired_and_kept_over_a_long_way() {
                 let far = Far::away(nodes, ms(200));
                 let guard = far.lock(ms(ttl)).acquire_within(LIMIT).unwrap();
                 thread::sleep(ms(2 * ttl));
-                assert_eq!(guard.ensure_held(), Ok(()), "{nodes} nodes, TTL {ttl} ms");
+                assert_eq!(
+                    guard.ensure_held().map_err(|loss| loss.reason),
+                    Ok(()),
+                    "{nodes} nodes, TTL {ttl} ms"
+                );
                 guard.release().unwrap();
             });
         }

@@ -223,13 +223,13 @@ fn after_close_every_handle_answers_that_the_engine_has_stopped() {
         let waiter = scope.spawn(|| others.acquire());
         let lost = scope.spawn(|| guard.lost());
         client.clone().close().unwrap();
-        assert!(matches!(waiter.join().unwrap(), Err(AcquireError::EngineStopped)));
+        assert!(matches!(waiter.join().unwrap(), Err(AcquireError::EngineStopped { .. })));
         assert_eq!(lost.join().unwrap(), LossReason::EngineStopped);
     });
     assert_eq!(guard.valid_for(), None);
-    assert_eq!(guard.ensure_held(), Err(LossReason::EngineStopped));
-    assert!(matches!(lock.try_acquire(), Err(AcquireError::EngineStopped)));
-    assert!(matches!(guard.release(), Err(ReleaseError::EngineStopped)));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Err(LossReason::EngineStopped));
+    assert!(matches!(lock.try_acquire(), Err(AcquireError::EngineStopped { .. })));
+    assert!(matches!(guard.release(), Err(ReleaseError::EngineStopped { .. })));
     assert!(lock.inspect().is_err());
     client.close().unwrap();
     // What was held is left to its TTL, as documented.

@@ -60,9 +60,12 @@ pub(super) fn parent() {
         let ended = std::panic::catch_unwind(move || {
             assert_eq!(std::process::id() == id, has_namespace);
             assert_eq!((guard.valid_for(), guard.lost()), (None, LossReason::EngineStopped));
-            assert!(matches!(guard.extend(TTL), Err(ExtendError::EngineStopped)));
-            assert!(matches!(lock.try_acquire(), Err(AcquireError::EngineStopped)));
-            assert!(matches!(lock.resume(guard.token().clone()), Err(AcquireError::EngineStopped)));
+            assert!(matches!(guard.extend(TTL), Err(ExtendError::EngineStopped { .. })));
+            assert!(matches!(lock.try_acquire(), Err(AcquireError::EngineStopped { .. })));
+            assert!(matches!(
+                lock.resume(guard.token().clone()),
+                Err(AcquireError::EngineStopped { .. })
+            ));
             assert!(lock.force_release().is_err());
             drop(guard);
             client.close().unwrap();
@@ -78,7 +81,7 @@ pub(super) fn parent() {
     let status = rustix::process::waitpid(pid, rustix::process::WaitOptions::empty());
     let (_, status) = status.unwrap().expect("it ended");
     assert_eq!(status.exit_status(), Some(0), "in the child");
-    assert_eq!(guard.ensure_held(), Ok(()));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
     program::say("the child is gone");
     program::heed();
     guard.release().expect("still held");

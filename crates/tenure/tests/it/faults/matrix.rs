@@ -51,7 +51,11 @@ impl Trouble<'_> {
             extended.extend(TTL * 2).unwrap();
             released.release().unwrap();
         }
-        assert_eq!(extended.ensure_held(), Ok(()), "{kind:?} is no loss");
+        assert_eq!(
+            extended.ensure_held().map_err(|loss| loss.reason),
+            Ok(()),
+            "{kind:?} is no loss"
+        );
         if node_error(&error).is_retryable() {
             // In the middle of a wait; what it waits for comes at its end.
             self.outlasted_by(&client, &keys[3], &mut raw);

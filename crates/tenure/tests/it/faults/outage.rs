@@ -63,7 +63,7 @@ fn told_in_time(nodes: &[&Server], name: &str, outage: impl Fn(&Proxy)) {
     assert_eq!(guard.valid_for(), None);
     proxies.iter().for_each(Proxy::heal);
     // What was lost stays lost, whatever the server says later.
-    assert_eq!(guard.ensure_held(), Err(LossReason::Expired));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Err(LossReason::Expired));
     drop(guard);
     nodes.iter().for_each(|node| eventually_free(node, &key));
 }

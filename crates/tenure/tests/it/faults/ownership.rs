@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use tenure::{ExtendError, LossReason, ReleaseError, Renewal, Wait, blocking};
+use tenure::{ExtendError, Loss, LossReason, ReleaseError, Renewal, Wait, blocking};
 use tenure_testkit::{Proxy, Server, scale, unique_key};
 
 use super::{
@@ -33,11 +33,16 @@ fn t12_who_holds_the_lock_no_more_never_touches_the_next_ones_key() {
             drop(late);
         } else {
             match late.extend(ms(60_000)) {
-                Err(ExtendError::NotHeld(LossReason::Taken { .. } | LossReason::Expired)) => {}
+                Err(ExtendError::NotHeld(Loss {
+                    reason: LossReason::Taken { .. } | LossReason::Expired,
+                    ..
+                })) => {}
                 other => panic!("extended by one who holds it no more: {other:?}"),
             }
             match late.release() {
-                Err(ReleaseError::NotHeld(LossReason::Taken { holder })) => {
+                Err(ReleaseError::NotHeld(Loss {
+                    reason: LossReason::Taken { holder }, ..
+                })) => {
                     assert!(!holder.is_foreign());
                 }
                 other => panic!("released by one who holds it no more: {other:?}"),
@@ -76,7 +81,10 @@ fn t12_a_second_release_is_not_held() {
     let first = client.lock(&key).resume(token.clone()).unwrap().expect("still held");
     let second = client.lock(&key).resume(token).unwrap().expect("still held");
     assert!(first.release().is_ok());
-    assert!(matches!(second.release(), Err(ReleaseError::NotHeld(LossReason::Gone))));
+    assert!(matches!(
+        second.release(),
+        Err(ReleaseError::NotHeld(Loss { reason: LossReason::Gone, .. }))
+    ));
 }
 
 /// Deleted, flushed, released by force: lost at the next renewal at the latest, renewed no more,
@@ -117,7 +125,10 @@ fn is_lost_and_stays_away(nodes: &[Server], remove: impl Fn(&Server, &str)) {
         let sent = monitor.so_far();
         assert!(!sent.iter().any(|line| line.contains("EVAL")), "renewed: {sent:?}");
     }
-    assert!(matches!(guard.release(), Err(ReleaseError::NotHeld(LossReason::Gone))));
+    assert!(matches!(
+        guard.release(),
+        Err(ReleaseError::NotHeld(Loss { reason: LossReason::Gone, .. }))
+    ));
     assert!(is_free(), "made anew");
     nodes.iter().for_each(|node| eventually_free(node, &key));
 }
@@ -131,7 +142,10 @@ fn t22_a_key_that_another_took_is_lost_to_that_holder() {
     let reason = when_lost(&guard);
     let LossReason::Taken { holder } = &reason else { panic!("lost to nobody: {reason}") };
     assert!(holder.to_string().contains("thief"), "{holder}");
-    assert!(matches!(guard.release(), Err(ReleaseError::NotHeld(LossReason::Taken { .. }))));
+    assert!(matches!(
+        guard.release(),
+        Err(ReleaseError::NotHeld(Loss { reason: LossReason::Taken { .. }, .. }))
+    ));
     assert!(thief.ensure_held().is_ok());
     assert!(thief.release().is_ok());
 }
@@ -149,7 +163,7 @@ fn t22_a_key_that_a_stranger_overwrote_is_theirs() {
         let reason = when_lost(&guard);
         assert!(matches!(reason, LossReason::Taken { .. } | LossReason::Gone), "{reason}");
         match guard.release() {
-            Err(ReleaseError::NotHeld(LossReason::Taken { holder })) => {
+            Err(ReleaseError::NotHeld(Loss { reason: LossReason::Taken { holder }, .. })) => {
                 assert!(holder.is_foreign(), "{holder}");
             }
             other => panic!("a stranger holds it: {other:?}"),

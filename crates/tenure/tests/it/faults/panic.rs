@@ -34,11 +34,11 @@ pub(super) fn panic_in_the_engine() {
     match program::setting("AT").as_str() {
         "acquired" => {
             let result = client.lock(&key).ttl(TTL).acquire();
-            assert!(matches!(result, Err(AcquireError::EngineStopped)));
+            assert!(matches!(result, Err(AcquireError::EngineStopped { .. })));
         }
         _ => after_a_loss(&client, &key),
     }
-    assert!(matches!(client.lock(&key).try_acquire(), Err(AcquireError::EngineStopped)));
+    assert!(matches!(client.lock(&key).try_acquire(), Err(AcquireError::EngineStopped { .. })));
     assert!(client.lock(&key).inspect().is_err());
     client.close().unwrap();
     program::say("all calls ended");
@@ -54,15 +54,15 @@ fn after_a_loss(client: &Client, key: &str) {
         let mut raw = server();
         raw.cmd(&["DEL", key]);
         assert_eq!(lost.join().unwrap(), LossReason::EngineStopped);
-        assert!(matches!(waiter.join().unwrap(), Err(AcquireError::EngineStopped)));
+        assert!(matches!(waiter.join().unwrap(), Err(AcquireError::EngineStopped { .. })));
     });
     // Its own loss was being told when it happened.
     assert!(stolen.ensure_held().is_err());
     _ = stolen.lost();
     assert_eq!((guard.valid_for(), lease.valid_for()), (None, None));
-    assert_eq!(lease.ensure_held(), Err(LossReason::EngineStopped));
-    assert!(matches!(guard.extend(TTL), Err(ExtendError::EngineStopped)));
-    assert!(matches!(guard.release(), Err(ReleaseError::EngineStopped)));
+    assert_eq!(lease.ensure_held().map_err(|loss| loss.reason), Err(LossReason::EngineStopped));
+    assert!(matches!(guard.extend(TTL), Err(ExtendError::EngineStopped { .. })));
+    assert!(matches!(guard.release(), Err(ReleaseError::EngineStopped { .. })));
 }
 
 fn server() -> tenure_testkit::Raw {

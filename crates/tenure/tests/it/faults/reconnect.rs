@@ -73,7 +73,7 @@ fn the_connection_is_made_anew_after_each_trouble() {
         proxy.heal();
         waiting(&client).acquire().expect(name).release().expect(name);
         held.extend(TTL * 200).expect(name);
-        assert_eq!(held.ensure_held(), Ok(()), "{name}");
+        assert_eq!(held.ensure_held().map_err(|loss| loss.reason), Ok(()), "{name}");
     }
     let key = std::str::from_utf8(held.key().as_bytes()).unwrap().to_owned();
     assert_eq!(value(shared(), &key).as_deref(), Some(held.token().as_bytes()));

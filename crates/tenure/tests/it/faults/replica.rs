@@ -48,7 +48,7 @@ type Ask = fn(&blocking::Lock, blocking::LockGuard) -> Option<NodeErrorKind>;
 
 fn extend(_: &blocking::Lock, guard: blocking::LockGuard) -> Option<NodeErrorKind> {
     let Err(ExtendError::Unconfirmed(errors)) = guard.extend(TTL * 2) else { panic!("extended") };
-    assert_eq!(guard.ensure_held(), Ok(()));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
     Some(errors.first().kind())
 }
 
@@ -86,10 +86,10 @@ fn t28_a_renewal_on_a_demoted_primary_loses_nothing() {
     let guard = client.lock(&key).ttl(ttl).acquire().unwrap();
     demote(&server);
     hold(ttl / 2);
-    assert_eq!(guard.ensure_held(), Ok(()), "lost to a replica");
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()), "lost to a replica");
     promote(&server);
     hold(ttl);
-    assert_eq!(guard.ensure_held(), Ok(()));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
     guard.release().unwrap();
     assert!(is_free(&server, &key));
 }
@@ -122,5 +122,5 @@ fn t28_a_replica_refuses_until_it_is_promoted() {
     let next = lock.acquire_within(LIMIT).unwrap();
     assert!(next.fencing_token() > guard.fencing_token(), "a smaller number after a failover");
     // The old primary's holder still has its key there, and its own deadline.
-    assert_eq!(guard.ensure_held(), Ok(()));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
 }

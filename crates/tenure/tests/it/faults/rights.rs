@@ -63,7 +63,11 @@ fn without(kind: ServerKind, server: &Server, command: &str) {
         Ok(guard) => {
             // It is renewed, and watched.
             hold(TTL * 3 / 2);
-            assert_eq!(guard.ensure_held(), Ok(()), "{kind} without {command}");
+            assert_eq!(
+                guard.ensure_held().map_err(|loss| loss.reason),
+                Ok(()),
+                "{kind} without {command}"
+            );
             guard.release().unwrap_or_else(|e| panic!("{kind} without {command}: {e}"));
             let again = client.lock(&key).ttl(TTL).acquire_within(LIMIT).unwrap();
             again.release().unwrap();
@@ -122,7 +126,11 @@ fn a_right_that_is_revoked_while_held_is_told_with_the_loss() {
             hold(TTL);
             revoke(&server, command);
             hold(TTL * 3 / 2);
-            assert_eq!(guard.ensure_held(), Ok(()), "{kind}: {command}");
+            assert_eq!(
+                guard.ensure_held().map_err(|loss| loss.reason),
+                Ok(()),
+                "{kind}: {command}"
+            );
             guard.release().unwrap();
         }
     });

@@ -92,7 +92,7 @@ fn a_lease_is_watched_on_after_renewals_and_reconnects() {
         let mut monitor = server.monitor();
         guard.extend(TTL * 2).unwrap();
         until_watched(&mut monitor, &key);
-        assert_eq!(guard.ensure_held(), Ok(()));
+        assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
         server.cmd(&["DEL", &key]);
         assert_eq!(when_lost(&guard), LossReason::Gone, "{kind}");
     });
@@ -129,7 +129,7 @@ fn without_tracking_a_loss_is_told_by_the_next_renewal() {
         let is_renewal = |line: &str| line.contains("\"PEXPIRE\"") && line.contains(&key);
         monitor.lines_until(is_renewal);
         monitor.lines_until(is_renewal);
-        assert_eq!(guard.ensure_held(), Ok(()), "{kind}");
+        assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()), "{kind}");
         server.cmd(&["DEL", &key]);
         assert_eq!(when_lost(&guard), LossReason::Gone, "{kind}");
     }

@@ -1,6 +1,6 @@
 //! P11, P12, P13, P21: extensions, and comparing values.
 
-use tenure::{ConfigError, ExtendError, Holder, LossReason, blocking::Client};
+use tenure::{ConfigError, ExtendError, Holder, Loss, LossReason, blocking::Client};
 use tenure_testkit::{Server, ServerKind, unique_key};
 
 use crate::{
@@ -18,7 +18,10 @@ fn p11_an_extension_by_nothing_is_refused_before_anything_is_sent() {
     let mut monitor = server.monitor();
     for ttl in [ms(0), std::time::Duration::from_nanos(1), std::time::Duration::from_micros(999)] {
         let refused = guard.extend(ttl);
-        assert!(matches!(refused, Err(ExtendError::Config(ConfigError::Ttl(_)))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(ExtendError::Config { error: ConfigError::Ttl(_), .. })),
+            "{refused:?}"
+        );
     }
     let sent = monitor.so_far();
     assert!(sent.is_empty(), "{sent:?}");
@@ -71,7 +74,9 @@ fn p13_values_are_compared_as_bytes() {
         assert!(resumed.is_none());
         assert_eq!(any().cmd(&["GET", &key]).bytes(), Some(&other[..]));
     }
-    let Err(ExtendError::NotHeld(LossReason::Taken { holder })) = guard.extend(secs(20)) else {
+    let Err(ExtendError::NotHeld(Loss { reason: LossReason::Taken { holder }, .. })) =
+        guard.extend(secs(20))
+    else {
         panic!("extended");
     };
     assert_eq!(holder, Holder::Foreign(b"\xff\xfe\0\x80"[..].into()));
@@ -89,13 +94,19 @@ fn p21_an_extension_takes_nothing_again() {
     let guard = client.lock(&key).acquire().unwrap();
     assert_eq!(any().cmd(&["DEL", &key]).int(), 1);
     let refused = guard.extend(secs(20));
-    assert!(matches!(refused, Err(ExtendError::NotHeld(LossReason::Gone))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ExtendError::NotHeld(Loss { reason: LossReason::Gone, .. }))),
+        "{refused:?}"
+    );
     assert!(!exists(any(), &key));
 
     let guard = client.lock(&key).acquire().unwrap();
     assert!(any().cmd(&["SET", &key, "another", "PX", "5000"]).is_ok());
     let refused = guard.extend(secs(600));
-    assert!(matches!(refused, Err(ExtendError::NotHeld(LossReason::Taken { .. }))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ExtendError::NotHeld(Loss { reason: LossReason::Taken { .. }, .. }))),
+        "{refused:?}"
+    );
     assert_eq!(get(any(), &key).text(), Some("another"));
     assert!(pttl(any(), &key) <= 5_000);
 }

@@ -139,7 +139,7 @@ fn d14_after_a_lost_reply_one_release_frees_the_lock() {
     let value = get(any(), &key);
     client.close().unwrap();
     assert_eq!(get(any(), &key), value);
-    assert!(matches!(guard.release(), Err(ReleaseError::EngineStopped)));
+    assert!(matches!(guard.release(), Err(ReleaseError::EngineStopped { .. })));
     assert_eq!(any().cmd(&["DEL", &key]).int(), 1);
 }
 

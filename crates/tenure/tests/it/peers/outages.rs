@@ -2,7 +2,7 @@
 
 use std::{thread, time::Instant};
 
-use tenure::{LossReason, ReleaseError, RunError, blocking::Client};
+use tenure::{Loss, LossReason, ReleaseError, RunError, blocking::Client};
 use tenure_testkit::{Proxy, Server, ServerKind, eventually};
 
 use crate::{LIMIT, ms, secs, servers::exists};
@@ -24,9 +24,12 @@ fn p18_a_holder_whose_server_dies_is_told_before_the_end() {
     assert_eq!(guard.valid_for(), None);
     // The news is final, though the server comes back.
     server.start_again();
-    assert_eq!(guard.ensure_held(), Err(LossReason::Expired));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Err(LossReason::Expired));
     let late = guard.release();
-    assert!(matches!(late, Err(ReleaseError::NotHeld(LossReason::Expired))), "{late:?}");
+    assert!(
+        matches!(late, Err(ReleaseError::NotHeld(Loss { reason: LossReason::Expired, .. }))),
+        "{late:?}"
+    );
 }
 
 /// Reproduces: the release at the end fails, and its error takes the place of the work's own.
@@ -79,9 +82,8 @@ fn p18_a_loss_stops_the_work() {
         std::future::pending::<()>().await;
     }));
     assert!(dropped.get());
-    let Err(RunError::Lost { reason: LossReason::Gone, output: None, .. }) = ended else {
-        panic!("{ended:?}");
-    };
+    let Err(RunError::Lost { loss, output: None, .. }) = ended else { panic!("{ended:?}") };
+    assert_eq!(loss.reason, LossReason::Gone);
     assert!(!exists(&server, "k"));
 }
 
@@ -101,5 +103,8 @@ fn p24_a_stuck_holder_is_told_and_renewed_no_more() {
     let token = guard.token().as_str();
     assert!(monitor.so_far().iter().all(|line| !line.contains(token)), "renewed after the end");
     let late = guard.release();
-    assert!(matches!(late, Err(ReleaseError::NotHeld(LossReason::MaxHold))), "{late:?}");
+    assert!(
+        matches!(late, Err(ReleaseError::NotHeld(Loss { reason: LossReason::MaxHold, .. }))),
+        "{late:?}"
+    );
 }

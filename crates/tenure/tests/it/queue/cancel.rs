@@ -182,7 +182,7 @@ fn a_client_that_is_closed_takes_its_waiters_out_of_the_queue() {
     closed.close().unwrap();
     for ahead in ahead {
         let ended = ahead.join().unwrap();
-        assert!(matches!(ended, Err(AcquireError::EngineStopped)), "{ended:?}");
+        assert!(matches!(ended, Err(AcquireError::EngineStopped { .. })), "{ended:?}");
     }
     eventually(LIMIT, "they are gone", || line.waiting() == 1);
     guard.release().unwrap();

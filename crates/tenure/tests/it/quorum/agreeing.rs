@@ -94,7 +94,7 @@ fn an_extension_beyond_the_longest_ttl_is_refused() {
     let lock = nodes.client().lock(&key).ttl(secs(20)).longest_ttl(secs(40));
     let guard = lock.acquire_within(LIMIT).unwrap();
     let refused = guard.extend(secs(41));
-    let Err(ExtendError::Config(ConfigError::Setting { .. })) = &refused else {
+    let Err(ExtendError::Config { error: ConfigError::Setting { .. }, .. }) = &refused else {
         panic!("{refused:?}")
     };
     let words = refused.unwrap_err().to_string();

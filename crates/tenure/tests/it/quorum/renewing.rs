@@ -48,7 +48,7 @@ fn t22_a_key_that_another_removed_from_a_minority_is_made_good() {
     for _ in 0..3 {
         monitor.lines_until(|line| line.contains(&token) && !line.contains("lua]"));
     }
-    assert_eq!(guard.ensure_held(), Ok(()));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
     assert_eq!(stolen.cmd(&["GET", &key]).text(), Some("another's"));
     guard.release().unwrap();
     assert_eq!(stolen.cmd(&["DEL", &key]).int(), 1);

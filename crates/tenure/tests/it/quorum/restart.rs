@@ -69,7 +69,11 @@ fn overlaps(nodes: &Nodes, victim: usize, next: Next) -> bool {
         }
         Err(error) => panic!("{error:?}"),
     };
-    assert_eq!(guard.ensure_held(), Ok(()), "a round took longer than a lease");
+    assert_eq!(
+        guard.ensure_held().map_err(|loss| loss.reason),
+        Ok(()),
+        "a round took longer than a lease"
+    );
     servers::open([&nodes.0[victim]]);
     had.is_some()
 }
@@ -163,7 +167,7 @@ fn what_a_doubted_server_granted_belongs_to_a_lease_that_others_granted() {
     std::thread::sleep(secs(2));
     nodes.0[0].kill();
     std::thread::sleep(secs(6));
-    assert_eq!(guard.ensure_held(), Ok(()));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
     guard.release().unwrap();
     let left = || nodes.0[1..].iter().any(|node| servers::exists(node, &key));
     eventually(LIMIT, "no key is left", || !left());

@@ -54,7 +54,7 @@ pub(super) fn holder() {
     program::heed();
     let lost = lease.ensure_held().expect_err("it was stopped past its lease");
     let is_pause = |reason: &LossReason| matches!(reason, LossReason::Paused { .. });
-    assert!(is_pause(&lost), "{lost}");
+    assert!(is_pause(&lost.reason), "{lost}");
     assert_eq!(guard.valid_for(), None);
     assert!(is_pause(&guard.lost()));
     program::say("lost in a pause");
@@ -68,15 +68,15 @@ pub(super) fn holder() {
     assert_eq!(guard.fencing_token(), number);
     match proved {
         Ok(()) => {
-            assert_eq!(guard.ensure_held(), Ok(()));
+            assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
             // It is renewed as before.
             thread::sleep(TTL * 4 / 3);
-            assert_eq!((guard.ensure_held(), lease.ensure_held()), (Ok(()), Ok(())));
+            assert!(guard.ensure_held().is_ok() && lease.ensure_held().is_ok());
             guard.release().unwrap();
             program::say("held all the time");
         }
         Err(error) => {
-            assert!(guard.ensure_held().is_err_and(|reason| is_pause(&reason)));
+            assert!(guard.ensure_held().is_err_and(|loss| is_pause(&loss.reason)));
             program::say(&error.to_string());
         }
     }
@@ -114,8 +114,9 @@ fn a_stopped_holder_whose_majority_lost_the_key_is_not_told_that_it_held_it() {
         }
         let other = nodes.client().lock(&key).acquire_within(LIMIT).unwrap();
         other.release().unwrap();
-        let gone = "the lock is not held any more: the key is gone from the server";
-        assert_eq!(runs_on(&mut holder), gone);
+        let gone = "is not held any more: the key is gone from the server";
+        let told = runs_on(&mut holder);
+        assert!(told.contains(gone), "{told}");
         holder.end_well();
         nodes.becomes_free(&key);
     }
@@ -139,7 +140,7 @@ fn what_too_few_servers_can_tell_proves_nothing_and_changes_nothing() {
     assert_eq!(guard.lost(), LossReason::Expired);
     let proved = guard.revalidate();
     assert!(matches!(proved, Err(RevalidateError::Unconfirmed(_))), "{proved:?}");
-    assert_eq!(guard.ensure_held(), Err(LossReason::Expired));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Err(LossReason::Expired));
     drop(frozen);
     eventually(LIMIT, "it is proved", || guard.revalidate().is_ok());
     guard.release().unwrap();

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tenure::{LossReason, ReleaseError, Renewal, blocking::Client};
+use tenure::{Loss, LossReason, ReleaseError, Renewal, blocking::Client};
 use tenure_testkit::{Proxy, eventually, unique_key};
 
 use crate::{
@@ -22,17 +22,26 @@ fn s4_a_release_tells_its_outcomes_apart() {
     let expired = short.acquire_within(LIMIT).unwrap();
     eventually(LIMIT, "it ends", || !exists(any(), &key));
     let late = expired.release();
-    assert!(matches!(late, Err(ReleaseError::NotHeld(LossReason::Expired))), "{late:?}");
+    assert!(
+        matches!(late, Err(ReleaseError::NotHeld(Loss { reason: LossReason::Expired, .. }))),
+        "{late:?}"
+    );
 
     let deleted = lock.acquire().unwrap();
     assert_eq!(any().cmd(&["DEL", &key]).int(), 1);
     let late = deleted.release();
-    assert!(matches!(late, Err(ReleaseError::NotHeld(LossReason::Gone))), "{late:?}");
+    assert!(
+        matches!(late, Err(ReleaseError::NotHeld(Loss { reason: LossReason::Gone, .. }))),
+        "{late:?}"
+    );
 
     let robbed = lock.acquire().unwrap();
     let thief = lock.steal().unwrap();
     let late = robbed.release();
-    assert!(matches!(late, Err(ReleaseError::NotHeld(LossReason::Taken { .. }))), "{late:?}");
+    assert!(
+        matches!(late, Err(ReleaseError::NotHeld(Loss { reason: LossReason::Taken { .. }, .. }))),
+        "{late:?}"
+    );
     assert_eq!(get(any(), &key).text(), Some(thief.token().as_str()));
     thief.release().unwrap();
 }

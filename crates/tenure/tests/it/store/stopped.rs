@@ -102,7 +102,7 @@ fn a_lease_outlives_a_stop_inside_a_transaction_that_is_shorter_than_its_validit
     program.signal(Signal::CONT);
     assert_eq!(program.hear(), "committed");
     guard.extend(secs(40)).unwrap();
-    assert_eq!(guard.ensure_held(), Ok(()));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
     guard.release().unwrap();
 }
 

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use tenure::{LossReason, NodeErrorKind, ReleaseError, blocking::Lock};
+use tenure::{Loss, LossReason, NodeErrorKind, ReleaseError, blocking::Lock};
 
 use super::{Store, connect, untold};
 
@@ -289,7 +289,10 @@ fn a_store_that_was_deleted_is_left_by_those_who_had_it_open() {
     fs::remove_file(store.file()).unwrap();
     let next = store.lock("k").try_acquire().unwrap().expect("a store that is new");
     assert!(before.try_acquire().unwrap().is_none(), "two hold the lock");
-    assert!(matches!(guard.release(), Err(ReleaseError::NotHeld(LossReason::Taken { .. }))));
+    assert!(matches!(
+        guard.release(),
+        Err(ReleaseError::NotHeld(Loss { reason: LossReason::Taken { .. }, .. }))
+    ));
     next.release().unwrap();
 }
 
@@ -303,7 +306,10 @@ fn a_store_that_was_replaced_is_left_by_those_who_had_it_open() {
     let guard = before.acquire().unwrap();
     fs::rename(&other, store.file()).unwrap();
     assert!(before.try_acquire().unwrap().is_none(), "two hold the lock");
-    assert!(matches!(guard.release(), Err(ReleaseError::NotHeld(LossReason::Taken { .. }))));
+    assert!(matches!(
+        guard.release(),
+        Err(ReleaseError::NotHeld(Loss { reason: LossReason::Taken { .. }, .. }))
+    ));
     assert!(store.lock("k").try_acquire().unwrap().is_none());
     drop(in_other);
 }

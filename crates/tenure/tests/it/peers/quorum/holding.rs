@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use tenure::{ExtendError, LossReason, blocking::LockGuard};
+use tenure::{ExtendError, Loss, LossReason, blocking::LockGuard};
 use tenure_testkit::{Server, eventually, unique_key};
 
 use crate::{
@@ -37,7 +37,7 @@ fn p02_an_extension_that_some_servers_refuse_loses_nothing() {
     let unsure = guard.extend(secs(900));
     let Err(ExtendError::Unconfirmed(errors)) = unsure else { panic!("{unsure:?}") };
     assert_eq!(errors.iter().count(), 2, "{errors}");
-    assert_eq!(guard.ensure_held(), Ok(()));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
     nodes.until_had_by(&guard, 3);
     nodes.0[1..].iter().for_each(|node| refuse(node, "0"));
     guard.extend(secs(900)).unwrap();
@@ -59,7 +59,7 @@ fn p03_a_lease_outlives_servers_that_restart_empty_one_after_the_other() {
         nodes.until_had_by(&guard, 3);
         until_all_vote(&lock);
         until_renewed(&nodes.0[restarted], &guard, 2);
-        assert_eq!(guard.ensure_held(), Ok(()));
+        assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
     }
     guard.release().unwrap();
     nodes.becomes_free(&key);
@@ -77,7 +77,10 @@ fn p03_without_topping_up_the_second_restart_loses_the_lease() {
     guard.extend(secs(900)).unwrap();
     nodes.0[1].restart_empty();
     eventually(LIMIT, "it is lost", || {
-        matches!(guard.extend(secs(900)), Err(ExtendError::NotHeld(LossReason::Gone)))
+        matches!(
+            guard.extend(secs(900)),
+            Err(ExtendError::NotHeld(Loss { reason: LossReason::Gone, .. }))
+        )
     });
     nodes.until_had_by(&guard, 1);
     assert!(guard.release().is_err());
@@ -106,7 +109,7 @@ fn p04_a_lease_that_three_of_five_granted_is_had_by_all_soon() {
     assert!(nodes.0[0].cmd(&["FLUSHALL"]).is_ok());
     assert!(nodes.client().lock(&key).try_acquire().unwrap().is_none());
     nodes.until_had_by(&guard, 5);
-    assert_eq!(guard.ensure_held(), Ok(()));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
     guard.release().unwrap();
 }
 
@@ -125,7 +128,7 @@ fn p04_without_topping_up_one_loss_more_gives_the_lock_to_another() {
     let lost = guard.lost();
     assert!(matches!(lost, LossReason::Taken { .. } | LossReason::Gone), "{lost}");
     drop(guard);
-    assert_eq!(other.ensure_held(), Ok(()));
+    assert_eq!(other.ensure_held().map_err(|loss| loss.reason), Ok(()));
     other.release().unwrap();
 }
 
@@ -156,8 +159,8 @@ fn p21_an_extension_over_five_servers_takes_nothing_again() {
             }
         });
         let refused = guard.extend(secs(900));
-        let Err(ExtendError::NotHeld(reason)) = refused else { panic!("{refused:?}") };
-        assert_eq!(matches!(reason, LossReason::Taken { .. }), stolen, "{reason}");
+        let Err(ExtendError::NotHeld(loss)) = refused else { panic!("{refused:?}") };
+        assert_eq!(matches!(loss.reason, LossReason::Taken { .. }), stolen, "{loss}");
         assert!(nodes.having(&key, guard.token().as_bytes()) <= 2, "taken again");
         drop(guard);
         for node in nodes.0.iter().filter(|_| stolen) {
@@ -181,7 +184,7 @@ fn p22_a_lock_of_several_servers_got_after_failed_attempts_is_renewed() {
         holder.release().unwrap();
         let guard = waiting.join().unwrap().unwrap();
         thread::sleep(ms(7_500));
-        assert_eq!(guard.ensure_held(), Ok(()));
+        assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
         guard.release().unwrap();
     });
 }

@@ -1,7 +1,9 @@
 //! P7 and P19: taken, called off, lost and unreachable are different things.
 
 use smol::{block_on, future::poll_once};
-use tenure::{AcquireError, InspectError, LossReason, ReleaseError, Renewal, blocking::Client};
+use tenure::{
+    AcquireError, InspectError, Loss, LossReason, ReleaseError, Renewal, blocking::Client,
+};
 use tenure_testkit::{Server, unique_key};
 
 use crate::{LIMIT, ms, quorum::Nodes, secs};
@@ -22,18 +24,26 @@ fn p07_whatever_happens_over_five_servers_has_a_result_of_its_own() {
     // Lost to another, and lost to nobody.
     let thief = client.lock(&key).ttl(secs(600)).label("thief").steal().unwrap();
     let late = guard.release();
-    let Err(ReleaseError::NotHeld(LossReason::Taken { holder })) = late else { panic!("{late:?}") };
+    let Err(ReleaseError::NotHeld(Loss { reason: LossReason::Taken { holder }, .. })) = late else {
+        panic!("{late:?}")
+    };
     assert_eq!(holder.to_string(), "thief");
     assert!(lock.force_release().unwrap().is_some());
     let late = thief.release();
-    assert!(matches!(late, Err(ReleaseError::NotHeld(LossReason::Gone))), "{late:?}");
+    assert!(
+        matches!(late, Err(ReleaseError::NotHeld(Loss { reason: LossReason::Gone, .. }))),
+        "{late:?}"
+    );
     // Ended.
     let short = client.lock(&key).ttl(ms(300)).renewal(Renewal::Manual);
     let guard = short.acquire_within(LIMIT).unwrap();
     assert_eq!(guard.lost(), LossReason::Expired);
     nodes.becomes_free(&key);
     let late = guard.release();
-    assert!(matches!(late, Err(ReleaseError::NotHeld(LossReason::Expired))), "{late:?}");
+    assert!(
+        matches!(late, Err(ReleaseError::NotHeld(Loss { reason: LossReason::Expired, .. }))),
+        "{late:?}"
+    );
     // Called off: nothing is told, and nothing is left.
     let called_off = tenure::Client::connect(&nodes.urls()).unwrap();
     let acquiring = called_off.lock(&key).ttl(secs(600));

@@ -87,7 +87,7 @@ fn p17_validity_counts_from_before_the_round_of_votes_that_succeeded() {
     thread::sleep(ms(1_200));
     holder.release().unwrap();
     let guard = waiter.join().unwrap().unwrap();
-    assert_eq!(guard.ensure_held(), Ok(()));
+    assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
     guard.release().unwrap();
 }
 

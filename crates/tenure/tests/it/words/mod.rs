@@ -1,5 +1,7 @@
 //! What servers and others say is shown as words, and never as anything else.
 
+mod errors;
+
 use std::{error::Error, fmt::Write as _};
 
 use tenure::{FENCED_SET, NodeErrorKind, Shown, blocking};
@@ -132,63 +134,6 @@ fn a_key_in_an_error_is_plain_and_of_bounded_length() {
     let text = everything(&error);
     assert_shown(&text);
     assert!(text.len() < 8_000, "{}", text.len());
-}
-
-/// Nobody listens at the first address; the second is another's, which answers no.
-#[test]
-fn an_error_names_the_lock_the_server_and_the_cause_in_one_line() {
-    let server = server(|_| blob_error("ERR no such luck"));
-    let client = blocking::Client::connect(&server.url()).unwrap();
-    let path = server.url().replace("redis+unix://", "");
-    let lock = client.lock("order \"7\"").ttl(ms(10_000));
-    let token = "00112233445566778899aabbccddeeff@me".parse().unwrap();
-    for (doing, error) in [
-        ("acquiring", lock.try_acquire().unwrap_err().to_string()),
-        ("acquiring", lock.steal().unwrap_err().to_string()),
-        ("releasing", lock.release(&token).unwrap_err().to_string()),
-        ("asking about", lock.inspect().unwrap_err().to_string()),
-        ("asking about", lock.force_release().unwrap_err().to_string()),
-        ("did not begin: acquiring", lock.run(|_| ()).unwrap_err().to_string()),
-    ] {
-        for part in [doing, "\"order \\\"7\\\"\"", path.as_str(), "ERR no such luck"] {
-            assert!(error.contains(part), "no {part} in {error}");
-        }
-        assert!(!error.contains('\n'), "{error}");
-    }
-    let several = format!("{},redis://127.0.0.1:1,redis://127.0.0.1:2", server.url());
-    let client = blocking::Client::connect(&several).unwrap();
-    let error = client.lock("order:7").ttl(ms(10_000)).try_acquire().unwrap_err().to_string();
-    for part in
-        ["\"order:7\"", "no such luck", "127.0.0.1:1 cannot", "127.0.0.1:2 cannot", "refused"]
-    {
-        assert!(error.contains(part), "no {part} in {error}");
-    }
-}
-
-#[test]
-fn contention_names_the_lock_and_its_holder() {
-    let client = blocking::Client::connect("memory://").unwrap();
-    let _guard = client.lock("order:7").label("night shift").acquire().unwrap();
-    let error = client.lock("order:7").acquire_within(ms(0)).unwrap_err().to_string();
-    assert!(error.contains("acquiring \"order:7\"") && error.contains("night shift"), "{error}");
-}
-
-#[test]
-fn what_is_not_confirmed_of_a_held_lock_names_it() {
-    let server = server(|asked| match asked.script {
-        "acquire" => asked.reply(&["granted", "7"]),
-        _ => blob_error("ERR no such luck"),
-    });
-    let client = blocking::Client::connect(&server.url()).unwrap();
-    let lock = client.lock("order:7").ttl(ms(10_000));
-    let guard = lock.acquire().unwrap();
-    for error in [
-        guard.extend(ms(10_000)).unwrap_err().to_string(),
-        guard.revalidate().unwrap_err().to_string(),
-        guard.release().unwrap_err().to_string(),
-    ] {
-        assert!(error.contains("\"order:7\"") && error.contains("no such luck"), "{error}");
-    }
 }
 
 /// Whoever reads what a resource keeps could else release the lock.

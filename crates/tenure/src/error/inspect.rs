@@ -1,0 +1,40 @@
+//! Why a lock could not be looked at, or released by force.
+
+use tenure_core::{Holder, LockKey};
+
+use super::{ConfigError, NodeErrors, STOPPED, named, told};
+
+/// Why a lock could not be looked at, or released by force; or why servers were not asked.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    /// The key, a TTL or an address is bad. Nothing was sent.
+    #[error("asking about {}: {error}", named(key.as_ref()))]
+    #[non_exhaustive]
+    Config {
+        /// The lock's key; `None` when the key is what is bad, or no lock was asked about.
+        key: Option<LockKey>,
+        /// What is bad.
+        error: ConfigError,
+    },
+    /// No lock library writes what stands at the key, so a release by force left it alone.
+    #[error("{} cannot be a lock: it holds {found}; use another key", named(Some(key)))]
+    #[non_exhaustive]
+    NotALock {
+        /// The key.
+        key: LockKey,
+        /// What stands there.
+        found: Holder,
+    },
+    /// Too few servers could tell. A release by force may have happened, or may yet, until it is
+    /// cancelled in the background.
+    #[error("{}", told("asking about", .0))]
+    Unanswered(NodeErrors),
+    /// The client was closed, its engine stopped, or this is a forked child.
+    #[error("asking about {}: {STOPPED}", named(key.as_ref()))]
+    #[non_exhaustive]
+    EngineStopped {
+        /// The lock's key, where a lock was asked about.
+        key: Option<LockKey>,
+    },
+}
