@@ -2,7 +2,7 @@
 
 use tenure_testkit::{Server, ServerKind};
 
-use crate::tool::{Tenure, key, shared};
+use crate::tool::{Tenure, key, opened, shared};
 
 fn to(command: &str) -> Tenure {
     Tenure::to(command).server(shared())
@@ -75,6 +75,7 @@ fn what_several_servers_do_not_know_is_null() {
 fn a_server_whose_numbers_are_far_ahead_is_left_out_and_named() {
     let key = key();
     let servers: Vec<_> = ServerKind::ALL.into_iter().map(Server::start).collect();
+    opened(&servers);
     let urls: Vec<_> = servers.iter().map(|server| server.url() + "?durable=yes").collect();
     let fence = format!("{{{key}}}:tenure.fence");
     servers[1].cmd(&["SET", &fence, "9007199254740000"]);

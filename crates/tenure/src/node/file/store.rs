@@ -138,7 +138,7 @@ fn unopened(name: &Arc<str>, why: Unopened) -> NodeError {
         Unopened::Place(unfit) => error(NodeErrorKind::UnfitStore).with_source(unfit),
         Unopened::Boot(unknown) => error(NodeErrorKind::UnfitStore).with_source(unknown),
         Unopened::Sql(why, file) => {
-            let fault = Fault::Sql(why);
+            let fault = Fault::from(why);
             error(fault.kind()).with_source(fault.cause(&file))
         }
     }

@@ -9,8 +9,9 @@ use crate::error::{NodeErrorKind, is_shortage};
 /// Nothing of the transaction is in the store.
 #[derive(Debug)]
 pub(in crate::node::file) enum Fault {
-    /// SQLite's word.
-    Sql(SqlError),
+    /// SQLite's word, and what it meant when it was said: a moment later there may be descriptors
+    /// again.
+    Sql(SqlError, NodeErrorKind),
     /// Other clients had all the turns.
     Busy,
     /// What is stored is not what was written.
@@ -21,7 +22,8 @@ pub(in crate::node::file) enum Fault {
 
 impl From<SqlError> for Fault {
     fn from(error: SqlError) -> Self {
-        Self::Sql(error)
+        let kind = kind(&error);
+        Self::Sql(error, kind)
     }
 }
 
@@ -46,30 +48,10 @@ impl Fault {
     }
 
     pub(in crate::node::file) fn kind(&self) -> NodeErrorKind {
-        let error = match self {
-            Self::Sql(error) => error,
-            Self::Busy => return NodeErrorKind::Busy,
-            Self::Damaged(_) | Self::NotOurs(_) => return NodeErrorKind::UnfitStore,
-        };
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => NodeErrorKind::Busy,
-            Some(ErrorCode::DiskFull) => NodeErrorKind::DiskFull,
-            // SQLite does not say why.
-            Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure)
-                if is_shortage(&std::io::Error::other("unknown")) =>
-            {
-                NodeErrorKind::NoResources
-            }
-            Some(
-                ErrorCode::CannotOpen
-                | ErrorCode::PermissionDenied
-                | ErrorCode::ReadOnly
-                | ErrorCode::SystemIoFailure,
-            ) => NodeErrorKind::Unreachable,
-            Some(ErrorCode::OutOfMemory) => NodeErrorKind::Refused,
-            // Our statements are right. A value or a table that is not what it has to be was
-            // damaged.
-            _ => NodeErrorKind::UnfitStore,
+        match self {
+            Self::Sql(_, kind) => *kind,
+            Self::Busy => NodeErrorKind::Busy,
+            Self::Damaged(_) | Self::NotOurs(_) => NodeErrorKind::UnfitStore,
         }
     }
 
@@ -81,14 +63,37 @@ impl Fault {
         let is_damage = self.kind() == NodeErrorKind::UnfitStore;
         let damaged = |what| Cause::Damaged { what, file: file.to_owned() }.into();
         match self {
-            Self::Sql(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+            Self::Sql(error, _) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
                 Cause::NotOurs(error.to_string()).into()
             }
-            Self::Sql(error) if is_damage => damaged(error.to_string()),
-            Self::Sql(error) => error.into(),
+            Self::Sql(error, _) if is_damage => damaged(error.to_string()),
+            Self::Sql(error, _) => error.into(),
             Self::Busy => Cause::Busy.into(),
             Self::Damaged(what) => damaged(what),
             Self::NotOurs(what) => Cause::NotOurs(what).into(),
         }
+    }
+}
+
+fn kind(error: &SqlError) -> NodeErrorKind {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => NodeErrorKind::Busy,
+        Some(ErrorCode::DiskFull) => NodeErrorKind::DiskFull,
+        // SQLite does not say why.
+        Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure)
+            if is_shortage(&std::io::Error::other("unknown")) =>
+        {
+            NodeErrorKind::NoResources
+        }
+        Some(
+            ErrorCode::CannotOpen
+            | ErrorCode::PermissionDenied
+            | ErrorCode::ReadOnly
+            | ErrorCode::SystemIoFailure,
+        ) => NodeErrorKind::Unreachable,
+        Some(ErrorCode::OutOfMemory) => NodeErrorKind::Refused,
+        // Our statements are right. A value or a table that is not what it has to be was
+        // damaged.
+        _ => NodeErrorKind::UnfitStore,
     }
 }
