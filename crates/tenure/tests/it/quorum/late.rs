@@ -87,7 +87,7 @@ pub(super) fn holder() {
     let lost = loop {
         match guard.revalidate() {
             Ok(()) => break None,
-            Err(RevalidateError::NotHeld(reason)) => break Some(reason),
+            Err(RevalidateError::NotHeld(loss)) => break Some(loss.reason),
             // Nothing was proved, and nothing was lost.
             Err(_) => {}
         }

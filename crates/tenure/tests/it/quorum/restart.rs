@@ -1,12 +1,12 @@
 //! Servers that come back without their keys, and whether they vote.
 
 use tenure::{
-    AcquireError, NoQuorum, NodeErrorKind,
+    AcquireError, ExtendError, NoQuorum, NodeError, NodeErrorKind, RevalidateError,
     blocking::{Client, Lock},
 };
 use tenure_testkit::{FakeServer, Server, ServerKind, eventually, scale, unique_key};
 
-use super::{Nodes, name, until_all_vote};
+use super::{Nodes, all_catch_up, name, until_all_vote};
 use crate::{LIMIT, fake, ms, secs, servers};
 
 /// Long enough to be held during a round, whatever else the machine does.
@@ -171,6 +171,33 @@ fn what_a_doubted_server_granted_belongs_to_a_lease_that_others_granted() {
     guard.release().unwrap();
     let left = || nodes.0[1..].iter().any(|node| servers::exists(node, &key));
     eventually(LIMIT, "no key is left", || !left());
+}
+
+/// One of the three holds the key and is not doubted, one has got it again since it forgot it, and
+/// the third is down: whatever is asked about the lease, that is no majority.
+#[test]
+fn what_a_doubted_server_renews_proves_or_resumes_is_no_vote() {
+    let (nodes, key) = (Nodes::start(3), unique_key("renews"));
+    let lock = nodes.client().lock(&key).ttl(HELD).node_limit(LIMIT);
+    let guard = lock.acquire().unwrap();
+    all_catch_up(&lock);
+    assert!(nodes.0[1].cmd(&["FLUSHALL"]).is_ok());
+    guard.revalidate().unwrap();
+    nodes.until_had_by(&guard, 3);
+    all_catch_up(&lock);
+    // By now it would count, if it were not doubted.
+    guard.revalidate().unwrap();
+    nodes.0[2].kill();
+    let is_doubt = |error: &NodeError| error.kind() == NodeErrorKind::Restarted;
+    let proved = guard.revalidate();
+    let Err(RevalidateError::Unconfirmed(errors)) = proved else { panic!("{proved:?}") };
+    assert!(errors.iter().any(is_doubt), "{errors}");
+    let extended = guard.extend(HELD / 2);
+    let Err(ExtendError::Unconfirmed(errors)) = extended else { panic!("{extended:?}") };
+    assert!(errors.iter().any(is_doubt), "{errors}");
+    let resumed = lock.resume(guard.detach());
+    let Err(AcquireError::NoQuorum(none)) = resumed else { panic!("{resumed:?}") };
+    assert!(none.failed.iter().any(is_doubt), "{none}");
 }
 
 /// Whether a server votes is for each lock to say, by the longest TTL that anybody takes it with.
