@@ -344,6 +344,9 @@ pub enum Release {
     Free,
     /// Another holds the lock, and keeps it.
     Other(Holder),
+    /// The token does not hold the lock, since an earlier release gave it up: one that left a
+    /// tombstone, at most a minute ago. Another may hold the lock now.
+    AlreadyReleased,
 }
 
 /// Whom a node served when a lock became free.

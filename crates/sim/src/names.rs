@@ -82,7 +82,7 @@ impl Names {
     pub(crate) fn forget_tombstone(&self, row: &mut Row, who: Who) {
         let tombstone = [b"!", self.token(who).as_bytes()].concat();
         if let Some(Stored { value: Value::Sorted(members), .. }) = &mut row.queue {
-            members.retain(|(_, member)| *member != tombstone);
+            members.retain(|(_, member)| !member.starts_with(&tombstone));
         }
     }
 
@@ -118,7 +118,8 @@ impl Names {
     }
 
     /// Keeps a row in the state. Everything that a row can hold is kept, or refused here: an end
-    /// that is missing, or a value that no client of ours writes.
+    /// that is missing, or a value that no client of ours writes. What stands beside a tombstone
+    /// only changes the words of a second release, so it is not kept.
     pub(crate) fn keep(&self, row: Row, state: &mut State) -> Result<(), String> {
         let Row { lock, fence, queue } = row;
         let endless = |stored: &Option<Stored>| {

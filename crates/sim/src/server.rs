@@ -198,7 +198,8 @@ fn says(ask: Ask, reply: Reply, age: u8) -> Result<Says, Violation> {
             _ => Says::Lost,
         },
         Reply::Released {
-            release: Release::Released(_) | Release::Free | Release::Other(_),
+            release:
+                Release::Released(_) | Release::Free | Release::Other(_) | Release::AlreadyReleased,
             next,
         } => Says::Released { more: next == Next::More },
         reply @ (Reply::Held(_)

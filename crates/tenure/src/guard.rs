@@ -157,6 +157,7 @@ impl LockGuard {
     ///
     /// [`ReleaseError::NotHeld`] when the lease had been lost before: work done under it may have
     /// overlapped another's. Another's key is never touched.
+    /// [`ReleaseError::AlreadyReleased`] when the lock was released by its token before.
     /// [`ReleaseError::Unconfirmed`] when too few servers could tell; the release is repeated in
     /// the background until the key has ended, unless the server says that it never will take it.
     ///

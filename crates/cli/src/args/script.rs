@@ -181,7 +181,8 @@ pub(super) fn release() -> Command {
     described(
         "release",
         "Releases a lock that the token holds.",
-        "Another's lock is never touched.\n",
+        "Another's lock is never touched. A second release with the same token, within a minute,\n\
+         says that the lock is already released, and exits with 0.\n",
     )
     .arg(options::token())
 }

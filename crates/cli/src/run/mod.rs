@@ -159,6 +159,9 @@ fn lost(key: &str, reason: &LossReason, failure: Option<&RenewalFailure>) -> Fai
         }
         LossReason::Expired => failure.hint("a longer --ttl outlasts longer outages"),
         LossReason::Paused { .. } => failure.hint("a longer --ttl outlasts longer pauses"),
+        LossReason::Released => {
+            failure.hint("whoever has TENURE_TOKEN can release it; do so after the command's end")
+        }
         LossReason::MaxHold => failure.hint("--max-hold is the bound, if the work needs longer"),
         _ => failure.hint("another may have worked at the same time: see TENURE_FENCE in --help"),
     }
@@ -180,6 +183,10 @@ fn release(
         Err(ReleaseError::NotHeld(Loss { reason, failure, .. })) => {
             record.lost(&reason);
             Err(lost(key, &reason, failure.as_deref()))
+        }
+        Err(ReleaseError::AlreadyReleased { .. }) => {
+            record.lost(&LossReason::Released);
+            Err(lost(key, &LossReason::Released, None))
         }
         // The command was done in time, so its code stands; the key ends with its TTL at worst.
         Err(error) => {

@@ -11,6 +11,7 @@ use crate::{
     args::{Extend, Release, TOKEN},
     exit,
     failure::{Failure, of_config, untold},
+    messages::say,
 };
 
 /// Has the lock end later.
@@ -34,7 +35,7 @@ pub(crate) fn extend(wanted: &Extend) -> Result<u8, Failure> {
     }
 }
 
-/// Gives the lock back.
+/// Gives the lock back. That an earlier release has done so already is said, and is no failure.
 ///
 /// # Errors
 ///
@@ -57,6 +58,10 @@ pub(crate) fn release(wanted: &Release) -> Result<u8, Failure> {
             Err(others("released", key, &holder.to_string()))
         }
         Err(ReleaseError::NotHeld(_)) => Err(nobodys("released", key)),
+        Err(ReleaseError::AlreadyReleased { .. }) => {
+            say(&format!("the lock {key} is already released, with this token"));
+            Ok(0)
+        }
         Err(ReleaseError::Config { error, .. }) => Err(of_config(&error)),
         Err(error) => {
             Err(untold(&format!("cannot tell whether the lock {key} is released"), &error))

@@ -63,6 +63,21 @@ fn o25_a_release_or_extension_too_late_is_1_or_75_and_changes_nothing() {
     assert!(left <= 60_000, "{left}");
 }
 
+/// A release whose answer was lost is repeated by the caller.
+#[test]
+fn a_second_release_says_already_released_and_is_no_failure() {
+    let key = key();
+    let acquire = || to("acquire").args(["--ttl", "60", &key]).run().code(0).stdout;
+    let token = acquire();
+    let release = || to("release").args(["--token", token.trim(), &key]).run();
+    release().code(0).silent();
+    let again = || release().code(0).stdout("").says(&[&key, "already released"]);
+    again();
+    let other = acquire();
+    again();
+    assert_eq!(value(shared(), &key), Value::Bulk(other.trim().into()));
+}
+
 #[test]
 fn a_release_without_its_token_is_64_and_shows_the_holder() {
     let key = key();

@@ -123,7 +123,8 @@ impl Row {
             Op::Steal { token, ttl, any, .. } => self.steal(at, token, *ttl, *any),
             Op::Release { key, token, entries, bury, open_ms, number } => {
                 if *bury {
-                    self.bury(at, token);
+                    let is_ours = self.lock.as_ref().is_some_and(|stored| holds(stored, token));
+                    self.bury(at, token, is_ours);
                 }
                 self.leave(token, entries);
                 self.agree(at, token, *number);
@@ -304,16 +305,17 @@ impl Row {
         open_ms: u64,
         wakes: &mut Wakes<'_>,
     ) -> Reply {
+        let was_released = token.is_some_and(|token| self.was_released(token));
         let release = match &self.lock {
+            None if was_released => Release::AlreadyReleased,
             None => Release::Free,
             Some(stored) if token.is_none_or(|token| holds(stored, token)) => {
                 Release::Released(holder(stored))
             }
             Some(stored) => {
-                return Reply::Released {
-                    release: Release::Other(holder(stored)),
-                    next: Next::Nobody,
-                };
+                let others = || Release::Other(holder(stored));
+                let release = if was_released { Release::AlreadyReleased } else { others() };
+                return Reply::Released { release, next: Next::Nobody };
             }
         };
         let opens = open_ms > 0

@@ -121,8 +121,14 @@ impl Row {
         }
     }
 
-    /// Writes a tombstone: nothing under this token may be granted or queued any more.
-    pub(super) fn bury(&mut self, at: NodeTime, token: &Token) {
+    /// Whether an earlier release gave up a lock that the token held.
+    pub(super) fn was_released(&self, token: &Token) -> bool {
+        self.score(&released(token)).is_some()
+    }
+
+    /// Writes a tombstone: nothing under this token may be granted or queued any more. Beside it
+    /// stands that the token held the lock until now, where it did.
+    pub(super) fn bury(&mut self, at: NodeTime, token: &Token, held: bool) {
         if self.queue_is_foreign() {
             return;
         }
@@ -132,6 +138,9 @@ impl Row {
             members.retain(|(score, _)| *score < TOMBSTONES || *score > old);
         });
         self.add(TOMBSTONES + now_ms, tombstone(token));
+        if held {
+            self.add(TOMBSTONES + now_ms, released(token));
+        }
         if let Some(queue) = &mut self.queue {
             queue.ends_ms = queue.ends_ms.max(Some(at.ttl_ms + QUEUE_EXTRA_MS));
         }
@@ -293,4 +302,9 @@ impl Row {
 
 fn tombstone(token: &Token) -> Vec<u8> {
     [b"!", token.as_bytes()].concat()
+}
+
+/// What stands beside the tombstone of a token that held the lock when it was released.
+fn released(token: &Token) -> Vec<u8> {
+    [b"!", token.as_bytes(), b" released"].concat()
 }

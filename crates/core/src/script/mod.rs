@@ -61,29 +61,29 @@ macro_rules! checked {
 }
 
 static ACQUIRE: Script =
-    script!("acquire", "134e1856cf4f03da159f4483c5908eda4eba7a57", "queue.lua", "rights.lua");
-static RESUME: Script = script!("resume", "e5871d950f2fafeececa702537b2c7d2512b0ef7", "rights.lua");
-static STEAL: Script = script!("steal", "4486ee2d507a27a90ed933d1cea2bcfb2ab9d123", "rights.lua");
+    script!("acquire", "856ea4a7ca0d44be7cb3a4687c14df5ab8f5a031", "queue.lua", "rights.lua");
+static RESUME: Script = script!("resume", "d527628ddd69eec55286cfd5c1721f7dce2c4d39", "rights.lua");
+static STEAL: Script = script!("steal", "038378d3537c9e711fdba08b05070bb0fd244f1e", "rights.lua");
 static RELEASE: Script =
-    script!("release", "4bb23480fa4cc91ce27fcc043d709004a98b4e4f", "queue.lua");
+    script!("release", "d4527baaaae18dc652f046906827b5cf5134fd62", "queue.lua");
 static FORCE_RELEASE: Script =
-    script!("force_release", "817008ed3aabc1d60470dbe770dda7ab195b2f49", "queue.lua");
+    script!("force_release", "6e6a7da595c47884fcad725e0ef3d2391691f5c6", "queue.lua");
 static INSPECT: Script =
-    script!("inspect", "39f006730c193de19a94828708ff4c12c7ec3be6", "queue.lua");
-static CONFIRM: Script = script!("confirm", "0b7c970bf06984ec2d59abfbdb9c170fe43d43cd");
-static CLOCK: Script = script!("clock", "23768cbdd31f6117333c5a45e407e050676b7dd4");
-static RENEW: Script = script!("renew", "3d46c1dbcd8dbf62fabd74cb6c42edfe7c51b117");
-static LOOK: Script = script!("look", "6d5617e278897081a8dd96104f71c7174fa307ab", "queue.lua");
+    script!("inspect", "75f6927b158d17dc124fe41e2b5e0b18fb40dfcd", "queue.lua");
+static CONFIRM: Script = script!("confirm", "9ea518e8ea1218cab4d19c9824267a6035718f39");
+static CLOCK: Script = script!("clock", "0b33ca7d99d13cb59ab0989876cf11dff64be116");
+static RENEW: Script = script!("renew", "b30d9199e76b1ef985c2dd88ac17d029bd570224");
+static LOOK: Script = script!("look", "bc75c36b1c1b7b757e69a2459556dd4d5e98d6a6", "queue.lua");
 
 static CHECKED_ACQUIRE: Script =
-    checked!("acquire", "542982b8f561e504250cb087f9651b1061bc95d1", "queue.lua", "rights.lua");
-static CHECKED_CONFIRM: Script = checked!("confirm", "ce711f5bfb7afc5842dabafae31b3adbf2ac960f");
-static CHECKED_RENEW: Script = checked!("renew", "e8b11501af7ab0ae37844180836b503f09d0d55c");
+    checked!("acquire", "9a06e2a406e2f400cffffb63d6b36eacf204a31f", "queue.lua", "rights.lua");
+static CHECKED_CONFIRM: Script = checked!("confirm", "8559c8cbc60437994772291bba387232d02d8f9e");
+static CHECKED_RENEW: Script = checked!("renew", "7f968fbcd1013ab24164f830841cb4f0e7a0f036");
 static CHECKED_RESUME: Script =
-    checked!("resume", "ff315ad9647cb624cf2db3a4c40158b234ffc1fc", "rights.lua");
+    checked!("resume", "405c93112ddeb77cc76c80241596ae3694431ea4", "rights.lua");
 static CHECKED_STEAL: Script =
-    checked!("steal", "46dfaca6592f05e7aab1842e7e60934f9bc0ee69", "rights.lua");
-static CHECKED_CLOCK: Script = checked!("clock", "a687ea2570428883dec3d5bb7ba63b859ed0a250");
+    checked!("steal", "89f5144814770ac3b97e3071386a513e0be72243", "rights.lua");
+static CHECKED_CLOCK: Script = checked!("clock", "2066d1edf058b76879ddcec2851dd29d9bb2ef47");
 
 /// Every script, for tests and for those who audit them.
 pub static ALL: [&Script; 16] = [

@@ -7,20 +7,24 @@
 --         6... the token's entries
 -- Replies {request, 'released', token, 'nobody' | 'waiter' | 'open' | 'more'}
 --         {request, 'free', 'nobody' | 'waiter' | 'more'}
+--         {request, 'already', 'nobody' | 'waiter' | 'more'}: an earlier release gave it up
 --         {request, 'held', value at the lock}
 --         {request, 'type', type at the lock}
 -- Atomic  because the comparison and the hand-over or DEL must be one step: between them the key
 --         could end and another client take the lock, and its key would be deleted.
 local request, token = ARGV[1], ARGV[2]
 local value, other = read(K)
-local buried = 0
+local released = '!' .. token .. ' released'
+local buried, is_already = 0, false
 -- pcall: none of this may keep the lock from being released. ZREMRANGEBYSCORE first: after it, a
 -- server that is out of memory takes the tombstone too.
 if ARGV[3] == '1' then
   local now = wall_ms()
   local old = digits(TOMBSTONES + now - TOMBSTONE_MS)
   redis.pcall('ZREMRANGEBYSCORE', Q, digits(TOMBSTONES), old)
-  buried = redis.pcall('ZADD', Q, digits(TOMBSTONES + now), '!' .. token)
+  local score = digits(TOMBSTONES + now)
+  local members = {score, '!' .. token, score, released}
+  buried = redis.pcall('ZADD', Q, unpack(members, 1, value == token and 4 or 2))
   if type(buried) == 'number' and redis.call('PTTL', Q) < QUEUE_EXTRA_MS then
     redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)
   end
@@ -28,11 +32,15 @@ end
 -- Lua's stack has no room for many thousands at once.
 for i = 6, #ARGV, 1000 do redis.pcall('ZREM', Q, unpack(ARGV, i, math.min(i + 999, #ARGV))) end
 if value ~= token then
-  local refusal = not_primary(Q)
+  -- A write that changes nothing, as in not_primary, which also reads.
+  local already = redis.pcall('ZADD', Q, 'XX', 'INCR', 0, released)
+  local refusal = refusal_of(already)
   if refusal then return refusal end
   -- Not a word of success without the tombstone: the caller must come again. Only where no queue
   -- can be is none needed, since nothing is granted there.
   if type(buried) == 'table' and string.sub(buried.err, 1, 9) ~= 'WRONGTYPE' then return buried end
+  is_already = type(already) == 'string'
+  if is_already and (other or value) then return {request, 'already', 'nobody'} end
   if other then return {request, 'type', other} end
   if value then return {request, 'held', value} end
 elseif ARGV[5] ~= '' then
@@ -58,4 +66,4 @@ if value and next ~= 'waiter' then
   if ARGV[5] ~= '' then tell_all() end
 end
 if value then return {request, 'released', token, next} end
-return {request, 'free', next}
+return {request, is_already and 'already' or 'free', next}

@@ -79,17 +79,7 @@ impl Forms {
                     self.add(waits[usize::from(*position > 0)]);
                 }
             }),
-            Reply::Released { release, next } => self.add(match (release, next) {
-                (Release::Released(_), Next::Nobody) => "released: nobody waits",
-                (Release::Released(_), Next::Waiter) => "released: handed over",
-                (Release::Released(_), Next::Open) => "released: left open",
-                (Release::Released(_), Next::More) => "released: more",
-                (Release::Free, Next::Nobody) => "already free: nobody waits",
-                (Release::Free, Next::Waiter) => "already free: handed over",
-                (Release::Free, Next::Open) => "already free: left open",
-                (Release::Free, Next::More) => "already free: more",
-                (Release::Other(_), _) => "not released: another's",
-            }),
+            Reply::Released { release, next } => self.add(released(release, *next)),
             Reply::Inspected(Inspection { held, last_number, waiters, .. }) => {
                 self.add(match (held, last_number) {
                     (None, _) => "inspected: free",
@@ -127,8 +117,27 @@ impl Forms {
     }
 }
 
+fn released(release: &Release, next: Next) -> &'static str {
+    match (release, next) {
+        (Release::Released(_), Next::Nobody) => "released: nobody waits",
+        (Release::Released(_), Next::Waiter) => "released: handed over",
+        (Release::Released(_), Next::Open) => "released: left open",
+        (Release::Released(_), Next::More) => "released: more",
+        (Release::Free, Next::Nobody) => "already free: nobody waits",
+        (Release::Free, Next::Waiter) => "already free: handed over",
+        (Release::Free, Next::Open) => "already free: left open",
+        (Release::Free, Next::More) => "already free: more",
+        (Release::Other(_), _) => "not released: another's",
+        (Release::AlreadyReleased, Next::Nobody) => "already released: nobody waits",
+        // Rare here: the tables have it.
+        (Release::AlreadyReleased, Next::Waiter) => "already released: handed over",
+        (Release::AlreadyReleased, Next::Open) => "already released: left open",
+        (Release::AlreadyReleased, Next::More) => "already released: more",
+    }
+}
+
 /// All that a server says in these sequences.
-const FORMS: [&str; 47] = [
+const FORMS: [&str; 48] = [
     "eligible",
     "opened by hand",
     "closed: new",
@@ -169,6 +178,7 @@ const FORMS: [&str; 47] = [
     "already free: handed over",
     "already free: more",
     "not released: another's",
+    "already released: nobody waits",
     "inspected: free",
     "inspected: no number",
     "inspected",

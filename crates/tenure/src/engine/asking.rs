@@ -207,7 +207,7 @@ fn forced(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeErrors
                 match release {
                     Release::Released(holder) => holders.push(holder),
                     Release::Other(holder) => left.push(holder),
-                    Release::Free => {}
+                    Release::Free | Release::AlreadyReleased => {}
                 }
             }
             Ok(_) => {}
@@ -246,6 +246,7 @@ fn given_back(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeEr
         (Some(Verdict::Ours), Some(holder)) => Ok(Release::Released(holder)),
         (Some(Verdict::Gone), _) => Ok(Release::Free),
         (Some(Verdict::Other(holder)), _) => Ok(Release::Other(holder)),
+        (Some(Verdict::GivenUp), _) => Ok(Release::AlreadyReleased),
         (Some(Verdict::Untold(errors)), _) => Err(Some(errors)),
         _ => Err(None),
     }

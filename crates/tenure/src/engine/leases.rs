@@ -327,7 +327,7 @@ impl Leases {
                 Some(ttl) => lease.handle_extended(now, sent, ttl),
                 None => lease.handle_renewed(now, sent),
             },
-            Verdict::Gone => lease.lose(LossReason::Gone),
+            Verdict::Gone | Verdict::GivenUp => lease.lose(LossReason::Gone),
             Verdict::Other(holder) => lease.lose(LossReason::Taken { holder: holder.clone() }),
             Verdict::Untold(_) => lease.handle_unknown(now, random::jitter()),
         });

@@ -324,6 +324,10 @@ impl Giving {
                     None => return Err(ReleaseError::Unconfirmed(errors.of_lock(key))),
                 }
             }
+            // That its key was gone may have been noticed before.
+            (Verdict::GivenUp, None | Some(LossReason::Gone)) => {
+                return Err(ReleaseError::AlreadyReleased { key: key.clone() });
+            }
             (Verdict::Other(holder), _) => LossReason::Taken { holder },
             (_, Some(reason)) => reason,
             (Verdict::Gone, None) => LossReason::Gone,

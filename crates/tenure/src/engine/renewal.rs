@@ -257,7 +257,7 @@ impl State {
             Some(Verdict::Untold(errors)) => {
                 Err(RevalidateError::Unconfirmed(errors.of_lock(cell.key())))
             }
-            Some(Verdict::Gone) => not_held(LossReason::Gone),
+            Some(Verdict::Gone | Verdict::GivenUp) => not_held(LossReason::Gone),
             Some(Verdict::Other(holder)) => not_held(LossReason::Taken { holder }),
             Some(Verdict::Ours) => {
                 if had_run_out {

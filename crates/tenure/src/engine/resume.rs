@@ -75,7 +75,9 @@ impl State {
         let (granted, needed) = (numbers.len(), quorum.needed());
         match (tally.verdict(), others) {
             (Some(Verdict::Other(_)), Some(held)) => return Ok(Resumed::Held(held)),
-            (Some(Verdict::Gone | Verdict::Other(_)), _) => return Ok(Resumed::Free),
+            (Some(Verdict::Gone | Verdict::Other(_) | Verdict::GivenUp), _) => {
+                return Ok(Resumed::Free);
+            }
             (Some(Verdict::Ours), _) => {
                 let agreed =
                     self.agreed(numbers, key, token, (ttl, longest), limit, &mut failed).await;

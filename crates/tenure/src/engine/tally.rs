@@ -13,6 +13,8 @@ pub(super) enum Said {
     Gone,
     /// Another holds the lock there.
     Other(Holder),
+    /// An earlier release gave its key up there.
+    GivenUp,
     /// The node could not tell, for this reason.
     Untold(NodeError),
 }
@@ -24,6 +26,7 @@ impl Said {
             Ok(Release::Released(_)) => Self::Ours,
             Ok(Release::Free) => Self::Gone,
             Ok(Release::Other(holder)) => Self::Other(holder.clone()),
+            Ok(Release::AlreadyReleased) => Self::GivenUp,
             Err(error) => Self::Untold(error.clone()),
         }
     }
@@ -38,7 +41,10 @@ pub(super) enum Verdict {
     Gone,
     /// So many do not that no majority can, and another holds the lock on most of those.
     Other(Holder),
-    /// Neither: too many could not tell, for these reasons.
+    /// A majority of all nodes had the key until a release of its token, and most of those until an
+    /// earlier one.
+    GivenUp,
+    /// None of these: too many could not tell, for these reasons.
     Untold(NodeErrors),
 }
 
@@ -50,12 +56,13 @@ pub(super) struct Tally {
     ours: usize,
     gone: usize,
     others: Vec<Holder>,
+    given_up: usize,
     failed: Vec<NodeError>,
 }
 
 impl Tally {
     pub(super) const fn new(quorum: Quorum) -> Self {
-        Self { quorum, ours: 0, gone: 0, others: Vec::new(), failed: Vec::new() }
+        Self { quorum, ours: 0, gone: 0, others: Vec::new(), given_up: 0, failed: Vec::new() }
     }
 
     /// Takes what one more node says.
@@ -64,6 +71,7 @@ impl Tally {
             Said::Ours => self.ours += 1,
             Said::Gone => self.gone += 1,
             Said::Other(holder) => self.others.push(holder),
+            Said::GivenUp => self.given_up += 1,
             Said::Untold(error) => self.failed.push(error),
         }
     }
@@ -72,15 +80,19 @@ impl Tally {
     pub(super) fn verdict(&self) -> Option<Verdict> {
         let (needed, nodes) = (self.quorum.needed(), self.quorum.nodes());
         let against = self.gone + self.others.len();
-        let open = nodes.saturating_sub(self.ours + against + self.failed.len());
+        let had_it = self.ours + self.given_up;
+        let open = nodes.saturating_sub(had_it + against + self.failed.len());
         if self.ours >= needed {
             return Some(Verdict::Ours);
+        }
+        if had_it >= needed && self.ours + open < needed {
+            return Some(Verdict::GivenUp);
         }
         if against > nodes - needed {
             let taken = self.others.first().filter(|_| self.others.len() >= self.gone);
             return Some(taken.map_or(Verdict::Gone, |holder| Verdict::Other(holder.clone())));
         }
-        let is_certain = self.ours + open < needed && against + open <= nodes - needed;
+        let is_certain = had_it + open < needed && against + open <= nodes - needed;
         // When all have answered there is a reason: else one of the two above would be the case.
         let reasons = self.failed.iter().filter(|_| is_certain || open == 0);
         NodeErrors::of(reasons.cloned()).map(Verdict::Untold)
@@ -99,6 +111,7 @@ mod tests {
                 'y' => Said::Ours,
                 'g' => Said::Gone,
                 'o' => Said::Other(Holder::from_value(b"x")),
+                'u' => Said::GivenUp,
                 _ => Said::Untold(NodeError::new(&"n".into(), NodeErrorKind::TimedOut)),
             });
         }
@@ -107,6 +120,7 @@ mod tests {
             Some(Verdict::Ours) => "ours",
             Some(Verdict::Gone) => "gone",
             Some(Verdict::Other(_)) => "other",
+            Some(Verdict::GivenUp) => "given up",
             Some(Verdict::Untold(_)) => "untold",
         }
     }
@@ -133,6 +147,18 @@ mod tests {
             (5, "yyegg", "untold"),
             (5, "eyygg", "untold"),
             (5, "ggg", "gone"),
+            (1, "u", "given up"),
+            (3, "uu", "given up"),
+            (3, "uy", "open"),
+            (3, "yu", "open"),
+            (3, "uyy", "ours"),
+            (3, "yug", "given up"),
+            (3, "uye", "given up"),
+            (3, "ug", "open"),
+            (3, "ugg", "gone"),
+            (3, "uge", "untold"),
+            (5, "uug", "open"),
+            (5, "uuyee", "given up"),
         ] {
             assert_eq!(verdict(nodes, said), means, "{nodes} nodes: {said}");
         }

@@ -124,6 +124,21 @@ pub enum ReleaseError {
     /// No key of ours remains; another's key was not touched.
     #[error("releasing: {0}")]
     NotHeld(Loss),
+    /// An earlier release of the same token gave the lock up: nothing was lost before that. Another
+    /// may hold the lock now.
+    ///
+    /// Servers know this of a release by token, or of a resumed lease, for a minute. After that,
+    /// and after the release of a guard, they only know that nobody holds the lock, or that
+    /// another does: [`ReleaseError::NotHeld`].
+    #[error(
+        "releasing {}: it is already released, by an earlier release of the same token",
+        named(Some(key))
+    )]
+    #[non_exhaustive]
+    AlreadyReleased {
+        /// The lock's key.
+        key: LockKey,
+    },
     /// Too few servers could tell. A key of ours may remain, at most for the TTL; the release is
     /// repeated in the background until then, unless the server says that it never will take it.
     #[error("{}", told("no confirmation of releasing", .0))]

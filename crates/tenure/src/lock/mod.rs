@@ -145,8 +145,10 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`ReleaseError::NotHeld`] when the token holds the lock no more: `Taken` when another does,
-    /// `Gone` when nobody does. Another's key is never touched.
+    /// [`ReleaseError::AlreadyReleased`] when an earlier release by this token gave the lock up, at
+    /// most a minute ago. [`ReleaseError::NotHeld`] when the token does not hold the lock for
+    /// another reason, or for an unknown one: `Taken` when another does, `Gone` when nobody does.
+    /// Another's key is never touched.
     /// [`ReleaseError::Unconfirmed`] when the server could not tell; it is not repeated here.
     ///
     /// # Cancel safety
@@ -167,6 +169,9 @@ impl Lock {
                 LossReason::Taken { holder }
             }
             Ok(Reply::Released { release: Release::Free, .. }) => LossReason::Gone,
+            Ok(Reply::Released { release: Release::AlreadyReleased, .. }) => {
+                return Err(ReleaseError::AlreadyReleased { key: of });
+            }
             Err(InspectError::Unanswered(errors)) => return Err(ReleaseError::Unconfirmed(errors)),
             _ => return Err(ReleaseError::EngineStopped { key: of }),
         };

@@ -74,12 +74,13 @@ impl Fields {
                 Release::Released(Holder::from_value(&value))
             }
             "free" => Release::Free,
+            "already" => Release::AlreadyReleased,
             form => {
                 let release = Release::Other(self.holder(form, token)?);
                 return Some(Reply::Released { release, next: Next::Nobody });
             }
         };
-        let next = self.next(opens && release != Release::Free)?;
+        let next = self.next(opens && matches!(release, Release::Released(_)))?;
         Some(Reply::Released { release, next })
     }
 

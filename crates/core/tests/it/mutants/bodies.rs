@@ -103,7 +103,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "release says of a free lock that it was held",
         &["release"],
-        "return {request, 'free', next}",
+        "return {request, is_already and 'already' or 'free', next}",
         "return {request, 'released', token, next}",
     ),
     Mutant(

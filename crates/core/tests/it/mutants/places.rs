@@ -168,15 +168,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "no tombstone",
         RELEASE,
-        "redis.pcall('ZADD', Q, digits(TOMBSTONES + now), '!' .. token)",
+        "redis.pcall('ZADD', Q, unpack(members, 1, value == token and 4 or 2))",
         "0",
     ),
     Mutant("a tombstone each time", RELEASE, "if ARGV[3] == '1' then", "if true then"),
     Mutant(
         "a tombstone in the queue",
         RELEASE,
-        "digits(TOMBSTONES + now), '!'",
-        "digits(now), '!'",
+        "local score = digits(TOMBSTONES + now)",
+        "local score = digits(now)",
     ),
     Mutant(
         "old tombstones stay",
@@ -207,6 +207,37 @@ pub(super) const MUTANTS: &[Mutant] = &[
         RELEASE,
         "if type(buried) == 'number' and redis",
         "if redis",
+    ),
+    // An earlier release.
+    Mutant("no release is remembered", RELEASE, "value == token and 4 or 2", "2"),
+    Mutant("what was not held is remembered", RELEASE, "value == token and 4 or 2", "4"),
+    Mutant(
+        "anybody's release is everybody's",
+        RELEASE,
+        "'!' .. token .. ' released'",
+        "'! released'",
+    ),
+    Mutant("no earlier release is seen", RELEASE, "type(already) == 'string'", "false"),
+    Mutant("an earlier release is seen each time", RELEASE, "type(already) == 'string'", "true"),
+    Mutant("looking for one remembers one", RELEASE, "'XX', 'INCR', 0", "'INCR', 0"),
+    Mutant("looking for one makes it younger", RELEASE, "'INCR', 0", "'INCR', 1"),
+    Mutant(
+        "who holds the lock now hides an earlier release",
+        RELEASE,
+        "if is_already and (other or value)",
+        "if false",
+    ),
+    Mutant(
+        "a value of another type hides an earlier release",
+        RELEASE,
+        "(other or value)",
+        "value",
+    ),
+    Mutant(
+        "an earlier release is not told where the lock is free",
+        RELEASE,
+        "is_already and 'already' or 'free'",
+        "'free'",
     ),
 ];
 

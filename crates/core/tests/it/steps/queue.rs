@@ -162,8 +162,9 @@ pub(super) fn listen() -> impl Strategy<Value = Step> {
 /// What somebody else writes at the queue's key, that looks like a queue.
 pub(super) fn write() -> impl Strategy<Value = Write> {
     let member = (score(), member()).prop_map(|(score, member)| Scored(score, member));
-    let tombstone = (tombstone_score(), token())
-        .prop_map(|(score, token)| Scored(score, [b"!", token.as_bytes()].concat()));
+    let buried = prop_oneof![3 => Just(&b""[..]), 2 => Just(&b" released"[..])];
+    let tombstone = (tombstone_score(), token(), buried)
+        .prop_map(|(score, token, end)| Scored(score, [b"!", token.as_bytes(), end].concat()));
     let members = prop_oneof![4 => vec(member, 1..=4), 4 => vec(tombstone, 1..=3)];
     let end = select(vec![1_u64, 1_000, 90_000, 91_000]);
     prop_oneof![

@@ -83,6 +83,7 @@ macro_rules! contract {
                     an_extension_and_a_resumption_keep_the_number;
                 release:
                     a_dropped_guard_releases,
+                    a_second_release_by_token_is_neither_a_loss_nor_anothers_lock,
                     a_lease_that_ran_out_is_not_released_but_reported,
                     a_release_after_another_took_over_names_it_and_leaves_it_alone;
                 revalidate:

@@ -1,6 +1,6 @@
 //! Releasing: by word, by dropping, and too late.
 
-use tenure::{Loss, LossReason, ReleaseError, Renewal};
+use tenure::{Loss, LossReason, ReleaseError, Renewal, Token};
 
 use super::place::Place;
 use crate::{LIMIT, ms, secs};
@@ -50,4 +50,34 @@ pub(super) fn a_release_after_another_took_over_names_it_and_leaves_it_alone(at:
     assert!(at.ttl_left() > secs(10));
     assert!(at.client().lock(&at.key).try_acquire().unwrap().is_none());
     other.release().unwrap();
+}
+
+pub(super) fn a_second_release_by_token_is_neither_a_loss_nor_anothers_lock(at: &Place) {
+    let client = at.client();
+    let lock = client.lock(&at.key).ttl(secs(60));
+    let already = |token: &Token| {
+        let again = lock.release(token);
+        let is_already = matches!(again, Err(ReleaseError::AlreadyReleased { .. }));
+        assert!(is_already, "{again:?}");
+    };
+    let token = lock.acquire().unwrap().detach();
+    lock.release(&token).unwrap();
+    already(&token);
+    let other = lock.acquire().unwrap();
+    already(&token);
+    assert!(at.is_held(), "another's key was touched");
+    // A release that came too late gave nothing up, however often it is repeated.
+    let stranger: Token = format!("{:032x}@stranger", 7).parse().unwrap();
+    let held_by_another = || {
+        let late = lock.release(&stranger);
+        let Err(ReleaseError::NotHeld(Loss { reason, .. })) = late else { panic!("{late:?}") };
+        assert!(matches!(reason, LossReason::Taken { .. }), "{reason}");
+    };
+    held_by_another();
+    held_by_another();
+    other.release().unwrap();
+    at.becomes_free();
+    let late = lock.release(&stranger);
+    let Err(ReleaseError::NotHeld(Loss { reason, .. })) = late else { panic!("{late:?}") };
+    assert_eq!(reason, LossReason::Gone);
 }

@@ -97,6 +97,7 @@ operations! {
     try_acquire() -> Result<Option<Guard>, AcquireError>, perhaps;
     resume(token: Token) -> Result<Option<Guard>, AcquireError>, perhaps;
     steal() -> Result<Guard, AcquireError>, one;
+    release(token: &Token) -> Result<(), ReleaseError>, none;
     force_release() -> Result<Option<Holder>, InspectError>, none;
     inspect() -> Result<Inspection, InspectError>, none;
     nodes() -> Result<Vec<NodeReport>, InspectError>, none;

@@ -69,6 +69,17 @@ fn contention_names_the_lock_and_its_holder() {
 }
 
 #[test]
+fn a_second_release_names_the_lock_and_is_no_loss() {
+    let client = blocking::Client::connect("memory://").unwrap();
+    let lock = client.lock("order:7");
+    let token = lock.acquire().unwrap().detach();
+    lock.release(&token).unwrap();
+    let error = lock.release(&token).unwrap_err();
+    assert_complete(&error, &["releasing \"order:7\"", "already released"]);
+    assert!(!error.to_string().contains("not held"), "{error}");
+}
+
+#[test]
 fn what_is_not_confirmed_of_a_held_lock_names_it() {
     let server = grants_only();
     let client = blocking::Client::connect(&server.url()).unwrap();

@@ -113,8 +113,58 @@ fn a_tombstone_is_left_when_a_late_command_may_come() {
         [token(&ours(), 500), fence(7, 5_000), nothing()],
         leave(&[], true),
         released(Release::Released(alice())),
-        [nothing(), fence(7, 5_000), queue(&[mine()], EXTRA)],
+        [nothing(), fence(7, 5_000), queue(&[mine(), released_by(&ours(), 0)], EXTRA)],
         vec![],
+    )]);
+}
+
+#[test]
+fn a_second_release_says_that_the_first_gave_the_lock_up() {
+    let already = Reply::Released { release: Release::AlreadyReleased, next: Next::Nobody };
+    let (mine, given_up) = (|age| tombstone(&ours(), age), |age| released_by(&ours(), age));
+    let row = |name, bury, at_key: Seen, before: &[_], after: &[_]| {
+        let keys = |queue| [at_key.clone(), fence(7, 5_000), queue];
+        let (before, after) =
+            (queue(before, 70_000), queue(after, if bury { EXTRA } else { 70_000 }));
+        Case(name, keys(before), leave(&[], bury), already.clone(), keys(after), vec![])
+    };
+    let both = [mine(5), given_up(5)];
+    check(&[
+        row("another has it", false, token(&theirs(), 500), &both, &both),
+        row("another's, buried", true, token(&theirs(), 500), &both, &[given_up(5), mine(0)]),
+        row("a hash is there", false, hash(NO_END), &both, &both),
+    ]);
+    let free = |name, before: &[_], release, after| {
+        let keys = |queue| [nothing(), fence(7, 5_000), queue];
+        let reply = released(release);
+        Case(name, keys(queue(before, EXTRA)), leave(&[], true), reply, keys(after), vec![])
+    };
+    let not_given_up = queue(&[mine(0)], EXTRA);
+    check(&[
+        free(
+            "nobody has it",
+            &both,
+            Release::AlreadyReleased,
+            queue(&[given_up(5), mine(0)], EXTRA),
+        ),
+        free("the token did not hold it", &[mine(5)], Release::Free, not_given_up.clone()),
+        free(
+            "another token gave it up",
+            &[released_by(&theirs(), 5)],
+            Release::Free,
+            queue(&[released_by(&theirs(), 5), mine(0)], EXTRA),
+        ),
+        free("more than a minute ago", &[given_up(60_000)], Release::Free, not_given_up),
+    ]);
+    let [lock, number] = served(&carol());
+    let waiting = waits(6, &carol(), live(1));
+    check(&[Case(
+        "nobody has it, and another waits",
+        [nothing(), fence(7, 5_000), queue(&[waiting, mine(5), given_up(5)], 70_000)],
+        leave(&[], false),
+        Reply::Released { release: Release::AlreadyReleased, next: Next::Waiter },
+        [lock, number, queue(&both, 70_000)],
+        vec![grant(1, &carol())],
     )]);
 }
 

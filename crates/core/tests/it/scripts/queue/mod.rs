@@ -78,6 +78,12 @@ fn tombstone(token: &Token, age_ms: u64) -> (u64, Vec<u8>) {
     (TOMBSTONES + NOW / 1_000 - age_ms, [b"!", token.as_bytes()].concat())
 }
 
+/// What stands beside the tombstone of a token that held the lock when it was released.
+fn released_by(token: &Token, age_ms: u64) -> (u64, Vec<u8>) {
+    let (score, member) = tombstone(token, age_ms);
+    (score, [&member[..], b" released"].concat())
+}
+
 fn queue(members: &[(u64, Vec<u8>)], pttl: i64) -> Seen {
     Seen { kind: "zset".to_owned(), members: members.to_vec(), pttl, ..nothing() }
 }
