@@ -3,7 +3,10 @@
 use std::{thread, time::Duration};
 
 use rustix::process::Signal;
-use tenure::{LossReason, RevalidateError, blocking::Client};
+use tenure::{
+    LossReason, RevalidateError,
+    blocking::{Client, LockGuard},
+};
 use tenure_testkit::{Gated, eventually, unique_key};
 
 use super::{Nodes, all_catch_up};
@@ -46,6 +49,41 @@ fn a_vote_within_its_time_limit_counts_from_the_grant_on() {
     assert_eq!(first_loses_it_after_a_vote(ms(600), LIMIT), None);
 }
 
+/// A majority had the key when it was asked, not when it answered: the third had it only then.
+#[test]
+fn a_key_that_came_between_a_proof_and_its_answer_does_not_count_yet() {
+    thread::scope(|scope| {
+        scope.spawn(|| third_comes_during(|guard| guard.revalidate().unwrap()));
+        scope.spawn(|| third_comes_during(|guard| guard.extend(LONG).unwrap()));
+    });
+}
+
+/// The client gets to know of the third's key while it waits for the first to answer this.
+fn third_comes_during(ask: impl Fn(&LockGuard) + Sync) {
+    let (nodes, key) = (Nodes::start(3), unique_key("between"));
+    let proxies = nodes.proxies();
+    let client = Client::connect(&behind(&proxies)).unwrap();
+    let lock = client.lock(&key).ttl(LONG).node_limit(secs(1));
+    all_catch_up(&lock);
+    proxies[2].gate_replies(0, Gated::Held);
+    let guard = lock.acquire_within(LIMIT).unwrap();
+    // From now on its vote is too late.
+    thread::sleep(secs(1));
+    proxies[0].gate_replies(0, Gated::Held);
+    thread::scope(|scope| {
+        scope.spawn(|| ask(&guard));
+        eventually(LIMIT, "the first has answered", || proxies[0].gate_was_met());
+        proxies[2].heal();
+        // The second and the third answer, the third behind all that it was asked before.
+        lock.inspect().unwrap();
+        proxies[0].heal();
+    });
+    assert_eq!(nodes.0[0].cmd(&["DEL", &key]).int(), 1);
+    let proved = guard.revalidate();
+    let Err(RevalidateError::NotHeld(loss)) = proved else { panic!("{proved:?}") };
+    assert_eq!(loss.reason, LossReason::Gone);
+}
+
 /// The holder is stopped while the third's vote arrives, and runs on after the time limit: it finds
 /// the vote and the end of the limit at the same moment. Then the first has lost its key.
 #[test]
@@ -76,7 +114,7 @@ fn a_vote_that_a_stopped_holder_finds_after_its_time_limit_counts_from_then_on_o
 /// The holder: is stopped when it holds the lock, and then asks whether it held it all the time.
 pub(super) fn holder() {
     let client = Client::connect(&program::setting("SERVERS")).unwrap();
-    let lock = client.lock(program::setting("KEY")).ttl(secs(120)).node_limit(STOPPED_LIMIT);
+    let lock = client.lock(program::setting("KEY")).ttl(LONG).node_limit(STOPPED_LIMIT);
     all_catch_up(&lock);
     program::say("ready");
     program::heed();
@@ -95,6 +133,9 @@ pub(super) fn holder() {
     program::say(&format!("{lost:?}"));
     program::heed();
 }
+
+/// No renewal is due during a test.
+const LONG: Duration = secs(120);
 
 /// Long enough to stop the holder in.
 const STOPPED_LIMIT: Duration = secs(2);
