@@ -32,6 +32,27 @@ fn what_a_server_missed_is_made_up_for_when_it_is_back() {
     }
 }
 
+/// A server that was down when the lock was granted cannot have the key: it is not asked again.
+#[test]
+fn a_release_is_repeated_for_a_server_that_may_have_the_key_and_for_no_other() {
+    for has_key in [true, false] {
+        let nodes = Nodes::start(3);
+        if !has_key {
+            nodes.0[2].kill();
+        }
+        let client = nodes.client();
+        let lock = client.lock(unique_key("may-have-it")).ttl(secs(60)).node_limit(LIMIT);
+        let guard = lock.acquire_within(LIMIT).unwrap();
+        all_catch_up(&lock);
+        if has_key {
+            nodes.0[2].kill();
+        }
+        guard.release().unwrap();
+        let unanswered = client.close().map_err(|error| error.unanswered).err();
+        assert_eq!(unanswered, has_key.then_some(1));
+    }
+}
+
 /// It was asked for the key by a script that it has forgotten, and the release is on its way behind
 /// that in full.
 #[test]
