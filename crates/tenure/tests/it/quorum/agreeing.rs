@@ -3,7 +3,7 @@
 use tenure::{ConfigError, ExtendError, Token};
 use tenure_testkit::{Server, eventually, unique_key};
 
-use super::Nodes;
+use super::{Nodes, all_catch_up};
 use crate::{LIMIT, secs, servers};
 
 /// Ahead of every clock here, so that it is the counters that count.
@@ -42,6 +42,20 @@ fn a_node_that_granted_under_a_smaller_number_is_told_the_leases() {
         eventually(LIMIT, "all have its number", agree);
         guard.release().unwrap();
     }
+}
+
+/// The next attempt is then one round trip, although one of them had forgotten the counter.
+#[test]
+fn a_release_brings_the_number_to_every_node() {
+    let (nodes, key) = (Nodes::start(3), unique_key("brought"));
+    let lock = nodes.client().lock(&key).ttl(secs(600)).node_limit(LIMIT);
+    let guard = lock.acquire_within(LIMIT).unwrap();
+    all_catch_up(&lock);
+    let number = guard.fencing_token().get();
+    set(&nodes.0[1], &fence(&key), "7");
+    guard.release().unwrap();
+    let have_it = || nodes.0.iter().all(|node| last_number(node, &key) == number);
+    eventually(LIMIT, "all have its number", have_it);
 }
 
 /// One of the two that answer is behind: its number may have been an earlier lease's.
