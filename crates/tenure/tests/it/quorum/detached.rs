@@ -1,6 +1,9 @@
 //! A lease that goes from one client to another, while a request of the first is still on its way.
 
-use tenure::blocking::{Client, Lock};
+use tenure::{
+    ReleaseError,
+    blocking::{Client, Lock},
+};
 use tenure_core::Token;
 use tenure_testkit::{Proxy, eventually, unique_key};
 
@@ -43,4 +46,27 @@ fn a_late_request_of_a_lease_that_was_taken_up_makes_no_key_that_was_released() 
     given_back_elsewhere(|lock, token| {
         lock.resume(token).unwrap().expect("two of three have it").release().unwrap();
     });
+}
+
+/// A majority that an earlier release reached is enough to know of it, whatever the others say.
+#[test]
+fn a_second_release_is_known_as_such_to_a_majority_while_one_server_is_silent_or_behind() {
+    let (nodes, key) = (Nodes::start(3), unique_key("twice"));
+    let proxies = nodes.proxies();
+    let client = Client::connect(&behind(&proxies)).unwrap();
+    let lock = client.lock(&key).ttl(secs(600));
+    let token = lock.acquire().unwrap().detach();
+    all_catch_up(&lock);
+    proxies[2].black_hole();
+    lock.release(&token).unwrap();
+    let already = || {
+        let again = lock.release(&token);
+        let is_already = matches!(again, Err(ReleaseError::AlreadyReleased { .. }));
+        assert!(is_already, "{again:?}");
+    };
+    already();
+    assert!(exists(&nodes.0[2], &key), "it has yet to be released there");
+    proxies[2].heal();
+    already();
+    nodes.becomes_free(&key);
 }
