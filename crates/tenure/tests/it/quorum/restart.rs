@@ -173,6 +173,26 @@ fn what_a_doubted_server_granted_belongs_to_a_lease_that_others_granted() {
     eventually(LIMIT, "no key is left", || !left());
 }
 
+/// It is known what was granted, so the release has no late arrival to guard against.
+#[test]
+fn a_lease_that_was_granted_in_doubt_leaves_no_tombstone() {
+    let (nodes, key) = (Nodes::start(3), unique_key("in-doubt"));
+    let proxies = nodes.proxies();
+    let client = Client::connect(&servers::behind(&proxies)).unwrap();
+    let lock = client.lock(&key).ttl(HELD).node_limit(LIMIT);
+    assert!(nodes.0[2].cmd(&["FLUSHALL"]).is_ok());
+    all_catch_up(&lock);
+    // The third answers before there is a majority.
+    proxies[0].delay_replies(ms(300));
+    let guard = lock.acquire().unwrap();
+    proxies[0].heal();
+    all_catch_up(&lock);
+    guard.release().unwrap();
+    nodes.becomes_free(&key);
+    let queue = format!("{{{key}}}:tenure.queue");
+    assert!(nodes.0.iter().all(|node| !servers::exists(node, &queue)));
+}
+
 /// One of the three holds the key and is not doubted, one has got it again since it forgot it, and
 /// the third is down: whatever is asked about the lease, that is no majority.
 #[test]
