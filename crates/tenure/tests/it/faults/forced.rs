@@ -9,7 +9,7 @@ use tenure_testkit::{Proxy, Server, ServerKind, eventually};
 
 use crate::{
     LIMIT, secs,
-    servers::{any, behind, exists, get, pttl, quorum, scripts},
+    servers::{any, behind, exists, get, open, pttl, quorum, scripts},
 };
 
 const KEY: &str = "k";
@@ -37,6 +37,7 @@ fn a_release_by_force_that_arrives_after_its_undoing_robs_nobody() {
 fn arrives_late(count: usize, call: impl Fn(Lock) -> Forcing) {
     let kinds = ServerKind::ALL.into_iter().cycle().take(count);
     let servers: Vec<_> = kinds.map(Server::start).collect();
+    open(&servers);
     for server in &servers {
         assert!(server.cmd(&["ACL", "SETUSER", "default", "-client|kill"]).is_ok());
     }
