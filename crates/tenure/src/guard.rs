@@ -87,7 +87,7 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// The reason of the loss.
+    /// [`Loss`]: of which lock, the reason, and what the servers said to the last renewal.
     pub fn ensure_held(&self) -> Result<(), Loss> {
         self.holding.cell().ensure_held()
     }
@@ -248,7 +248,7 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// The reason why the lease is held no more.
+    /// [`Loss`], as there.
     pub fn ensure_held(&self) -> Result<(), Loss> {
         self.cell.ensure_held()
     }
