@@ -8,7 +8,7 @@ use std::{
 use rustix::process::Signal;
 use tenure_testkit::{Proxy, Server, ServerKind, TempDir, Value, eventually};
 
-use crate::tool::{PATIENCE, Tenure, is_free, is_running, key, pid_in, shared, until_told};
+use crate::tool::{PATIENCE, TENURE, Tenure, is_free, is_running, key, pid_in, shared, until_told};
 
 /// A command that says when it is told to end, and then ends as if all were well. What its shell
 /// says about the end of `sleep`, which is told as well, is not of interest.
@@ -199,4 +199,15 @@ fn o30_a_killed_tool_takes_the_command_along_and_leaves_the_lock_to_its_ttl() {
     eventually(PATIENCE, "the command has died with the tool", || !is_running(child));
     let next = Tenure::new().server(shared()).args(["--wait", "20s", &key]).sh("echo next").run();
     next.code(0).stdout("next\n").silent();
+}
+
+/// Its work went on without the lock, and whoever released it had the token. The store tells nobody
+/// of it before the tool's own release.
+#[test]
+fn a_command_that_releases_its_own_lock_is_told_so() {
+    let dir = TempDir::new();
+    let store = format!("file://{}", dir.path().join("locks.db").display());
+    let script = format!("{TENURE} release --server {store} $TENURE_KEY");
+    let run = Tenure::new().url(&store).args(["--ttl", "10m", "k"]).sh(&script).run();
+    run.code(70).says(&["lost the lock \"k\"", "the lock was released", "TENURE_TOKEN"]);
 }
