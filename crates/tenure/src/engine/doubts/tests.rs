@@ -166,3 +166,20 @@ fn a_clock_that_jumped_is_doubted_although_the_keys_are_kept() {
     assert_eq!(doubt(&mut records[0], 11_101, 10), Some(NodeErrorKind::ClockJumped));
     assert_eq!(doubt(&mut records[0], 11_102, 10), None);
 }
+
+/// An address that leads to another host now: that one's clock has not jumped.
+#[test]
+fn the_clock_of_another_run_is_not_compared() {
+    for (is_another, doubted) in [(false, Some(NodeErrorKind::ClockJumped)), (true, None)] {
+        let (nodes, mut records) = nodes(1, true);
+        runs(&nodes[0], "one", false);
+        meet(&mut records);
+        records[0].clock.look(at(0), at(0), 50_000_000);
+        if is_another {
+            runs(&nodes[0], "two", true);
+        }
+        meet(&mut records);
+        records[0].clock.look(at(1_000), at(1_000), 91_000_000);
+        assert_eq!(doubt(&mut records[0], 1_000, 10), doubted);
+    }
+}
