@@ -7,7 +7,7 @@ use tenure::{
     LossReason, RevalidateError,
     blocking::{Client, LockGuard},
 };
-use tenure_testkit::{Gated, eventually, unique_key};
+use tenure_testkit::{Gated, Proxy, eventually, unique_key};
 
 use super::{Nodes, all_catch_up};
 use crate::{
@@ -139,6 +139,29 @@ const LONG: Duration = secs(120);
 
 /// Long enough to stop the holder in.
 const STOPPED_LIMIT: Duration = secs(2);
+
+/// The connection ends with the third's answer, before the others have decided, or after that.
+#[test]
+fn a_release_leaves_a_tombstone_where_the_request_may_still_arrive() {
+    for later in [0, 2] {
+        let (nodes, key) = (Nodes::start(3), unique_key("may-arrive"));
+        let proxies = nodes.proxies();
+        let client = Client::connect(&behind(&proxies)).unwrap();
+        let lock = client.lock(&key).ttl(LONG).node_limit(LIMIT);
+        all_catch_up(&lock);
+        proxies[later].delay_replies(ms(300));
+        proxies[2].gate_replies(0, Gated::Cut);
+        let guard = lock.acquire_within(LIMIT).unwrap();
+        eventually(LIMIT, "the third's answer is lost", || proxies[2].gate_was_met());
+        proxies.iter().for_each(Proxy::heal);
+        // Over the next connection.
+        all_catch_up(&lock);
+        guard.release().unwrap();
+        nodes.becomes_free(&key);
+        let queue = format!("{{{key}}}:tenure.queue");
+        assert!(exists(&nodes.0[2], &queue));
+    }
+}
 
 /// The request for the key and the release behind it are on their way when the connection ends, and
 /// the request arrives after the release was repeated over the next one.

@@ -4,10 +4,10 @@ use std::{thread, time::Duration};
 
 use rustix::process::Signal;
 use tenure::{
-    LossReason, RevalidateError,
+    LossReason, Renewal, RevalidateError,
     blocking::{Client, LockGuard},
 };
-use tenure_testkit::{Frozen, Server, eventually, scale, unique_key};
+use tenure_testkit::{Frozen, Gated, Server, eventually, scale, unique_key};
 
 use super::{Nodes, all_catch_up};
 use crate::{
@@ -145,4 +145,31 @@ fn what_too_few_servers_can_tell_proves_nothing_and_changes_nothing() {
     eventually(LIMIT, "it is proved", || guard.revalidate().is_ok());
     guard.release().unwrap();
     nodes.becomes_free(&key);
+}
+
+/// The third's answer was lost: its request may come once more and make the key anew. That matters
+/// only after the end, when nobody else proves what was before.
+#[test]
+fn a_key_that_may_be_new_proves_nothing_after_the_end() {
+    let (nodes, key) = (Nodes::start(3), unique_key("may-be-new"));
+    let proxies = nodes.proxies();
+    let client = Client::connect(&servers::behind(&proxies)).unwrap();
+    let lock = client.lock(&key).ttl(secs(6)).renewal(Renewal::Manual).node_limit(LIMIT);
+    all_catch_up(&lock);
+    proxies[2].gate_replies(0, Gated::Cut);
+    let guard = lock.acquire_within(LIMIT).unwrap();
+    eventually(LIMIT, "the third's answer is lost", || proxies[2].gate_was_met());
+    proxies[2].heal();
+    nodes.prolong(&key);
+    // The third is back, has its key, and had it when the last of these was asked for.
+    for _ in 0..3 {
+        guard.revalidate().unwrap();
+        all_catch_up(&lock);
+    }
+    nodes.prolong(&key);
+    eventually(LIMIT, "it has run out", || guard.ensure_held().is_err());
+    assert_eq!(nodes.0[0].cmd(&["DEL", &key]).int(), 1);
+    let proved = guard.revalidate();
+    let Err(RevalidateError::NotHeld(loss)) = proved else { panic!("{proved:?}") };
+    assert_eq!(loss.reason, LossReason::Gone);
 }
