@@ -20,6 +20,15 @@ pub(super) struct Asked {
     pub(super) granted_in_doubt: Option<FencingToken>,
 }
 
+impl Asked {
+    /// A request to the node failed. That an earlier one may still arrive is not forgotten for it.
+    pub(super) fn failed(&mut self, error: NodeError) {
+        if !self.trouble.as_ref().is_some_and(NodeError::may_be_applied) {
+            self.trouble = Some(error);
+        }
+    }
+}
+
 pub(super) enum Says {
     Vote(Result<Checked, NodeError>),
     Confirmed(Result<Checked, NodeError>),
@@ -35,4 +44,23 @@ pub(super) fn hear(
     let says = says.clone();
     // The attempt may be over.
     task::spawn(async move { _ = says.send((id, wrap(call.await))) });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::NodeErrorKind;
+
+    #[test]
+    fn that_a_request_may_still_arrive_is_not_forgotten() {
+        let error = |kind| NodeError::new(&"n".into(), kind);
+        let mut asked = Asked::default();
+        let kind = |asked: &Asked| asked.trouble.as_ref().map(NodeError::kind);
+        asked.failed(error(NodeErrorKind::Busy));
+        assert_eq!(kind(&asked), Some(NodeErrorKind::Busy));
+        asked.failed(error(NodeErrorKind::TimedOut).maybe_applied());
+        assert_eq!(kind(&asked), Some(NodeErrorKind::TimedOut));
+        asked.failed(error(NodeErrorKind::Unreachable));
+        assert_eq!(kind(&asked), Some(NodeErrorKind::TimedOut), "nothing was sent the second time");
+    }
 }

@@ -183,3 +183,17 @@ fn the_clock_of_another_run_is_not_compared() {
         assert_eq!(doubt(&mut records[0], 1_000, 10), doubted);
     }
 }
+
+#[test]
+fn one_wrong_clock_of_three_changes_no_proposal() {
+    for wrong_us in [0, 3_600_000_000] {
+        let (nodes, _) = nodes(3, false);
+        let doubts = Doubts::new(nodes.into_iter().map(|node| (node as Rc<dyn Node>, 0, false)));
+        let clocks = [50_000, wrong_us, 51_000];
+        for (record, wall_us) in doubts.records.borrow_mut().iter_mut().zip(clocks) {
+            record.clock.look(at(0), at(0), wall_us);
+        }
+        let ahead = doubts.ahead_us().unwrap();
+        assert!((50_000..=51_000).contains(&ahead), "{ahead}");
+    }
+}

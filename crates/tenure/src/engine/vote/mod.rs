@@ -239,11 +239,8 @@ impl Ballot {
     }
 
     fn trouble(&mut self, id: NodeId, error: NodeError) {
-        // That a request may still arrive is not forgotten for what comes after it.
-        if let Some(node) = self.nodes.get_mut(id.0)
-            && !node.trouble.as_ref().is_some_and(NodeError::may_be_applied)
-        {
-            node.trouble = Some(self.limit.explain(error));
+        if let Some(node) = self.nodes.get_mut(id.0) {
+            node.failed(self.limit.explain(error));
         }
     }
 
