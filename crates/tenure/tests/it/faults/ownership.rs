@@ -108,7 +108,8 @@ pub(crate) fn whatever_removes_it_is_a_loss(start: impl Fn() -> Vec<Server> + Sy
 
 fn is_lost_and_stays_away(nodes: &[Server], remove: impl Fn(&Server, &str)) {
     let (key, robbed) = (unique_key("removed"), &nodes[..=nodes.len() / 2]);
-    let lock = connect(&servers::quorum(nodes)).lock(&key).ttl(TTL);
+    // No renewal comes between the first that is removed and the last.
+    let lock = connect(&servers::quorum(nodes)).lock(&key).ttl(TTL * 5);
     let guard = lock.acquire_within(LIMIT).unwrap();
     all_catch_up(&lock);
     robbed.iter().for_each(|node| remove(node, &key));
@@ -116,7 +117,7 @@ fn is_lost_and_stays_away(nodes: &[Server], remove: impl Fn(&Server, &str)) {
     assert_eq!((guard.valid_for(), guard.lost()), (None, LossReason::Gone));
     // Over several renewals' time nothing is sent for it any more.
     let mut monitors: Vec<_> = robbed.iter().map(Server::monitor).collect();
-    hold(TTL);
+    hold(TTL * 4);
     let is_free = || robbed.iter().all(|node| is_free(node, &key));
     assert!(is_free(), "made anew");
     for monitor in &mut monitors {
