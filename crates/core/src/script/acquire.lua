@@ -59,10 +59,14 @@ local function join()
 end
 
 if not is_ttl(ttl) then return redis.error_reply('ERR bad TTL') end
-local value, other = read(K)
+local begun = redis.pcall('GETRANGE', K, '0', '255')
+-- One call for both: most locks are free and have no queue.
+local alone = begun == '' and redis.call('EXISTS', K, Q) == 0
+local value, other
+if not alone then value, other = read(K, begun) end
 if value == token then return tell(keep(request, token, ttl, fence_ttl, proposal)) end
 local free = not value and not other
-local queued = not free or redis.call('EXISTS', Q) == 1
+local queued = not alone and (not free or redis.call('EXISTS', Q) == 1)
 local late = queued and given_up(request, token)
 if late then return tell(late) end
 local number, fault

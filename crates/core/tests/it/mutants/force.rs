@@ -50,8 +50,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "wall_us()",
     ),
     // What is read of a value.
-    Mutant("a byte less is read", READING, "'GETRANGE', key, 0, 255)\n  if", FEWER),
-    Mutant("as many bytes are read as a token has", READING, "0, 255)\n  if", "0, 37)\n  if"),
+    Mutant("a byte less is read", READING, "'GETRANGE', key, '0', '255')\n  if", FEWER),
+    Mutant("as many bytes are read as a token has", READING, "'255')\n  if", "'37')\n  if"),
     Mutant("an empty value is none", READING, "return there == 1 and value or", "return false and"),
     Mutant(
         "no value is an empty one",
@@ -66,5 +66,5 @@ const FORCE: &[&str] = &["steal", "force_release"];
 const GIVEN_UP: &[&str] = &["acquire", "steal", "force_release"];
 const AHEAD: &[&str] = &["confirm", "release"];
 const READING: &[&str] = &["acquire", "resume", "release"];
-const FEWER: &str = "'GETRANGE', key, 0, 254)\n  if";
+const FEWER: &str = "'GETRANGE', key, '0', '254')\n  if";
 const HALF: &str = "string.sub(waiters[i], 1, 30)";
