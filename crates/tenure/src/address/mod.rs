@@ -174,10 +174,7 @@ impl FromStr for Address {
 impl Address {
     /// The database that is selected on a server.
     pub(crate) fn database(&self) -> u32 {
-        match self {
-            Self::Server(server) => server.database,
-            _ => 0,
-        }
+        if let Self::Server(server) = self { server.database } else { 0 }
     }
 
     /// Whether it keeps its keys over a restart, as far as the user says.
