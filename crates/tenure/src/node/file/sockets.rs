@@ -175,51 +175,45 @@ const MOST_SWEPT: usize = 64;
 
 #[cfg(test)]
 mod tests {
+    use tenure_testkit::TempDir;
+
     use super::*;
 
     fn channel(number: u64) -> Channel {
         Channel::new(number)
     }
 
-    fn in_directory(test: impl FnOnce(&Path)) {
-        let random = crate::random::jitter();
-        let directory = std::env::temp_dir().join(format!("tenure-sockets-{random:x}"));
-        fs::create_dir(&directory).unwrap();
-        test(&directory);
-        fs::remove_dir_all(directory).unwrap();
-    }
-
     #[test]
     fn a_client_is_there_while_its_socket_is_and_hsockets_what_is_sent() {
-        in_directory(|directory| {
-            let sockets = Sockets::beside(&directory.join("locks.db"));
-            assert!(!sockets.probe().is_there(&channel(7)), "there is no directory yet");
-            let (own, socket) = sockets.bind(&channel(7)).unwrap();
-            let probe = sockets.probe();
-            assert!(probe.is_there(&channel(7)) && !probe.is_there(&channel(8)));
-            assert!(!probe.is_there(&Channel::named("tenure:../../passwd")));
-            let wake = Wake::Grant { to: channel(7), token: "ab@h".into() };
-            probe.send(&wake);
-            let mut buffer = [0; 64];
-            let length = socket.recv(&mut buffer).unwrap();
-            assert_eq!(&buffer[..length], wake.text().as_bytes());
-            assert!(own.is_in_place());
-            drop(socket);
-            assert!(!sockets.probe().is_there(&channel(7)), "it is closed");
-            assert!(!own.is_in_place(), "its file is removed");
-        });
+        let directory = TempDir::new();
+        let directory = directory.path();
+        let sockets = Sockets::beside(&directory.join("locks.db"));
+        assert!(!sockets.probe().is_there(&channel(7)), "there is no directory yet");
+        let (own, socket) = sockets.bind(&channel(7)).unwrap();
+        let probe = sockets.probe();
+        assert!(probe.is_there(&channel(7)) && !probe.is_there(&channel(8)));
+        assert!(!probe.is_there(&Channel::named("tenure:../../passwd")));
+        let wake = Wake::Grant { to: channel(7), token: "ab@h".into() };
+        probe.send(&wake);
+        let mut buffer = [0; 64];
+        let length = socket.recv(&mut buffer).unwrap();
+        assert_eq!(&buffer[..length], wake.text().as_bytes());
+        assert!(own.is_in_place());
+        drop(socket);
+        assert!(!sockets.probe().is_there(&channel(7)), "it is closed");
+        assert!(!own.is_in_place(), "its file is removed");
     }
 
     #[test]
     fn a_client_that_binds_a_socket_removes_those_of_ended_clients() {
-        in_directory(|directory| {
-            let sockets = Sockets::beside(&directory.join("locks.db"));
-            let (alive, _socket) = sockets.bind(&channel(1)).unwrap();
-            let (dead, socket) = sockets.bind(&channel(2)).unwrap();
-            let dead = std::mem::ManuallyDrop::new(dead);
-            drop(socket);
-            let _third = sockets.bind(&channel(3)).unwrap();
-            assert!(alive.is_in_place() && !dead.is_in_place());
-        });
+        let directory = TempDir::new();
+        let directory = directory.path();
+        let sockets = Sockets::beside(&directory.join("locks.db"));
+        let (alive, _socket) = sockets.bind(&channel(1)).unwrap();
+        let (dead, socket) = sockets.bind(&channel(2)).unwrap();
+        let dead = std::mem::ManuallyDrop::new(dead);
+        drop(socket);
+        let _third = sockets.bind(&channel(3)).unwrap();
+        assert!(alive.is_in_place() && !dead.is_in_place());
     }
 }

@@ -1,6 +1,6 @@
 //! The store, opened when it is needed and as often as that is.
 
-use std::{os::unix::net::UnixDatagram, path::Path, sync::Arc, time::Duration};
+use std::{os::unix::net::UnixDatagram, path::Path, sync::Arc, thread, time::Duration};
 
 use tenure_core::{Op, Place, Reply, Timestamp};
 use tokio::sync::mpsc;
@@ -11,11 +11,12 @@ use super::{
     place::{Location, Unfit},
     stopped::{Obstacle, StoppedHolder},
     table::Fault,
-    turn::Pauses,
+    turn::pauses,
 };
 use crate::{
     clock,
     error::{NodeError, NodeErrorKind, is_shortage},
+    random,
 };
 
 /// A table of rows in a file: the model itself, loaded and stored around each op.
@@ -47,7 +48,7 @@ impl Store {
     /// some ops for longer, unless a stopped process holds the file.
     pub(super) fn apply(&mut self, mut op: Op, deadline: Timestamp) -> Result<Reply, NodeError> {
         let last = deadline + patience(&op);
-        let mut pauses = Pauses::of(&op);
+        let mut pauses = pauses(&op);
         let mut until_look = STOPPED_LOOK;
         let mut look = deadline.min(clock::now() + until_look);
         let mut kept = None;
@@ -96,7 +97,7 @@ impl Store {
                     None => error,
                 });
             }
-            pauses.pause(last.since(now));
+            thread::sleep(pauses.next_delay(random::jitter()).min(last.since(now)));
         }
     }
 

@@ -3,7 +3,6 @@
 use std::{
     os::fd::OwnedFd,
     path::{Path, PathBuf},
-    thread,
     time::Duration,
 };
 
@@ -11,7 +10,7 @@ use rustix::{
     fs::{CWD, FlockOperation, Mode, OFlags, flock, openat},
     io::Errno,
 };
-use tenure_core::Op;
+use tenure_core::{Backoff, Op};
 
 use super::{
     place::{self, Identity},
@@ -67,31 +66,17 @@ impl Drop for Turn {
     }
 }
 
-/// The pauses between one op's tries, each twice as long as the one before.
+/// The pauses between one op's tries. The fewer others try, the sooner a lock is released or
+/// renewed.
 ///
 /// The kernel could wake clients in turn. But one that is stopped while it waits for the kernel
 /// would keep those behind it asleep.
-#[derive(Debug)]
-pub(super) struct Pauses {
-    next: Duration,
-    longest: Duration,
-}
-
-impl Pauses {
-    /// Those of an op. The fewer others try, the sooner a lock is released or renewed.
-    pub(super) fn of(op: &Op) -> Self {
-        let longest = match op {
-            Op::Acquire { .. } | Op::Look(_) | Op::Inspect { .. } | Op::Clock => LONGEST_PAUSE,
-            _ => LONGEST_URGENT_PAUSE,
-        };
-        Self { next: FIRST_PAUSE, longest }
-    }
-
-    /// Makes the next one, if the time suffices.
-    pub(super) fn pause(&mut self, left: Duration) {
-        thread::sleep(self.next.min(left));
-        self.next = (self.next * 2).min(self.longest);
-    }
+pub(super) fn pauses(op: &Op) -> Backoff {
+    let longest = match op {
+        Op::Acquire { .. } | Op::Look(_) | Op::Inspect { .. } | Op::Clock => LONGEST_PAUSE,
+        _ => LONGEST_URGENT_PAUSE,
+    };
+    Backoff::new(FIRST_PAUSE, longest)
 }
 
 /// Some transactions long.
@@ -105,45 +90,37 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use tenure_testkit::TempDir;
 
-    fn in_directory(test: impl FnOnce(&Path)) {
-        let random = crate::random::jitter();
-        let directory = std::env::temp_dir().join(format!("tenure-turns-{random:x}"));
-        test(&directory);
-        _ = std::fs::remove_dir_all(directory);
-    }
+    use super::*;
 
     #[test]
     fn one_client_at_a_time_has_a_turn() {
-        in_directory(|directory| {
-            let (one, other) = (Turns::at(directory), Turns::at(directory));
-            let turn = one.take().unwrap();
-            assert!(turn.is_some());
-            assert!(matches!(other.take(), Err(Fault::Busy)));
-            // As a forked process has it.
-            let copy = turn.as_ref().map(|turn| turn.0.try_clone().unwrap());
-            drop(turn);
-            assert!(other.take().unwrap().is_some());
-            drop(copy);
-        });
+        let directory = TempDir::new();
+        let (one, other) = (Turns::at(directory.path()), Turns::at(directory.path()));
+        let turn = one.take().unwrap();
+        assert!(turn.is_some());
+        assert!(matches!(other.take(), Err(Fault::Busy)));
+        // As a forked process has it.
+        let copy = turn.as_ref().map(|turn| turn.0.try_clone().unwrap());
+        drop(turn);
+        assert!(other.take().unwrap().is_some());
+        drop(copy);
     }
 
     #[test]
     fn without_its_directory_there_are_no_turns_and_the_store_is_used_without() {
-        in_directory(|directory| {
-            let turns = Turns::at(&directory.join("there is none/here"));
-            assert!(turns.take().unwrap().is_none());
-            assert!(turns.identity().is_none());
-        });
+        let directory = TempDir::new();
+        let turns = Turns::at(&directory.path().join("there is none/here"));
+        assert!(turns.take().unwrap().is_none());
+        assert!(turns.identity().is_none());
     }
 
     #[test]
     fn the_pauses_of_a_release_stay_short() {
         let longest = |op: &Op| {
-            let mut pauses = Pauses::of(op);
-            (0..12).for_each(|_| pauses.pause(Duration::ZERO));
-            pauses.next
+            let mut pauses = pauses(op);
+            (0..12).map(|_| pauses.next_delay(500)).max().unwrap()
         };
         assert_eq!(longest(&Op::Clock), LONGEST_PAUSE);
         assert_eq!(longest(&Op::Renew(Vec::new())), LONGEST_URGENT_PAUSE);
