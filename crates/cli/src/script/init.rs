@@ -2,11 +2,12 @@
 
 use tenure::{InspectError, NodeReport, blocking::Client};
 
+use super::trouble_of;
 use crate::{
     args::Init,
     client::connect,
     exit,
-    failure::{Failure, chain, of_config, one_line, untold},
+    failure::{Failure, of_config, untold},
     output::show,
 };
 
@@ -37,12 +38,6 @@ fn line(report: &NodeReport) -> String {
     match trouble {
         None if *is_opened => format!("{node} opened\n"),
         None => format!("{node} was open already\n"),
-        Some(error) => {
-            let why = chain(error);
-            one_line(&format!(
-                "{node} not opened: {}",
-                why.strip_prefix("the server ").unwrap_or(&why)
-            )) + "\n"
-        }
+        Some(error) => format!("{node} not opened: {}\n", trouble_of(error)),
     }
 }

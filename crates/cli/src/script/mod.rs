@@ -5,7 +5,7 @@ mod held;
 mod init;
 mod status;
 
-use tenure::{Lock, blocking};
+use tenure::{Lock, NodeError, blocking};
 
 pub(crate) use self::{
     acquire::acquire,
@@ -13,7 +13,11 @@ pub(crate) use self::{
     init::init,
     status::status,
 };
-use crate::{args::Target, client::connect, failure::Failure};
+use crate::{
+    args::Target,
+    client::connect,
+    failure::{Failure, chain, one_line},
+};
 
 /// The lock that is meant. Nothing is sent yet.
 fn lock(target: &Target) -> Result<(tenure::Client, Lock), Failure> {
@@ -26,4 +30,11 @@ fn lock(target: &Target) -> Result<(tenure::Client, Lock), Failure> {
 fn blocking_lock(target: &Target) -> Result<blocking::Lock, Failure> {
     let client = blocking::Client::from(connect(&target.server)?);
     Ok(client.lock(target.key.as_encoded_bytes()))
+}
+
+/// What is wrong with a node, in one line that begins with its name.
+fn trouble_of(error: &NodeError) -> String {
+    let why = chain(error);
+    let words = ["the server ", "the store "].iter().find_map(|noun| why.strip_prefix(noun));
+    one_line(words.unwrap_or(&why))
 }

@@ -7,12 +7,12 @@ use tenure::{
     blocking::{Lock, Renewal},
 };
 
-use super::blocking_lock;
+use super::{blocking_lock, trouble_of};
 use crate::{
     acquire::{described, seconds},
     args::Status,
     exit,
-    failure::{Failure, chain, of_config, one_line, untold},
+    failure::{Failure, chain, of_config, untold},
     json::Object,
     output::show,
 };
@@ -70,9 +70,7 @@ fn asked(
 fn line(report: &NodeReport) -> String {
     let NodeReport { node, trouble, .. } = report;
     let Some(error) = trouble else { return format!("{node} may vote\n") };
-    let why = chain(error);
-    let words = ["the server ", "the store "].iter().find_map(|noun| why.strip_prefix(noun));
-    one_line(words.unwrap_or(&why)) + "\n"
+    trouble_of(error) + "\n"
 }
 
 /// How long until a server votes by itself.
