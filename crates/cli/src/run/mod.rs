@@ -160,7 +160,7 @@ fn lost(key: &str, reason: &LossReason, failure: Option<&RenewalFailure>) -> Fai
         LossReason::Expired => failure.hint("a longer --ttl outlasts longer outages"),
         LossReason::Paused { .. } => failure.hint("a longer --ttl outlasts longer pauses"),
         LossReason::Released => {
-            failure.hint("whoever has TENURE_TOKEN can release it; do so after the command's end")
+            failure.hint("release it with TENURE_TOKEN only after the command's end")
         }
         LossReason::MaxHold => failure.hint("--max-hold is the bound, if the work needs longer"),
         _ => failure.hint("another may have worked at the same time: see TENURE_FENCE in --help"),

@@ -201,8 +201,8 @@ fn o30_a_killed_tool_takes_the_command_along_and_leaves_the_lock_to_its_ttl() {
     next.code(0).stdout("next\n").silent();
 }
 
-/// Its work went on without the lock, and whoever released it had the token. The store tells nobody
-/// of it before the tool's own release.
+/// Its work went on without the lock, and the program that released it had the token. With a store
+/// the tool learns of it only when it releases the lock itself.
 #[test]
 fn a_command_that_releases_its_own_lock_is_told_so() {
     let dir = TempDir::new();
