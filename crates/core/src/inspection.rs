@@ -80,7 +80,7 @@ mod tests {
     use crate::TtlLeft;
 
     #[test]
-    fn ages_go_by_the_clock_of_the_server() {
+    fn ages_are_computed_from_the_server_clock() {
         let wall_us: u64 = 1_760_000_000_000_000;
         let ours = Holder::from_value(b"0123456789abcdef0123456789abcdef@h");
         let of = |holder: Holder, ago_us: i64| Inspection {

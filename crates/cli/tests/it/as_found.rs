@@ -23,7 +23,7 @@ fn signals(options: &[&str], tool: bool) -> String {
 }
 
 #[test]
-fn the_command_finds_signals_ignored_and_blocked_as_the_tool_did() {
+fn the_command_inherits_ignored_and_blocked_signals() {
     for options in [
         &[][..],
         &["--ignore-signal=PIPE"],
@@ -42,7 +42,7 @@ fn the_command_finds_signals_ignored_and_blocked_as_the_tool_did() {
 
 /// The tool would be deaf to whoever wants to end it, and to the end of the command.
 #[test]
-fn signals_that_are_blocked_reach_the_tool() {
+fn blocked_signals_still_reach_the_tool() {
     let key = key();
     let start = |words: &[&str]| {
         let mut command = Command::new("setsid");
@@ -73,7 +73,7 @@ fn signals_that_are_blocked_reach_the_tool() {
 }
 
 #[test]
-fn the_command_finds_closed_descriptors_closed() {
+fn the_command_inherits_closed_descriptors() {
     for (redirection, number) in [("<&-", 0), (">&-", 1)] {
         let line = format!(
             "exec 5>&1; $T run --server {} {} sh -c 'test -e /proc/$$/fd/{number}; echo $? >&5' \
@@ -88,7 +88,7 @@ fn the_command_finds_closed_descriptors_closed() {
 
 /// As `nohup` and `&` leave them.
 #[test]
-fn with_ignored_signals_the_tool_works_and_the_rest_is_handed_on() {
+fn with_ignored_signals_the_tool_works_and_forwards_the_others() {
     let (key, dir) = (key(), TempDir::new());
     let ready = dir.path().join("ready");
     let mut command = Command::new("setsid");

@@ -26,7 +26,7 @@ const WAYS: [(&str, &str); 5] = [
 ];
 
 #[test]
-fn processes_that_left_the_group_have_ended_when_the_loss_is_told() {
+fn processes_outside_the_group_end_before_a_loss_is_reported() {
     let setups = Setups::start();
     for servers in &setups.urls {
         let (key, dir) = (key(), TempDir::new());
@@ -48,7 +48,7 @@ fn processes_that_left_the_group_have_ended_when_the_loss_is_told() {
 
 /// What the tool's starter left to it was not started by the command.
 #[test]
-fn children_that_the_tool_had_before_are_left_alone() {
+fn children_inherited_by_the_tool_get_no_signal() {
     let (setups, key, dir) = (Setups::start(), key(), TempDir::new());
     let servers = &setups.urls[0];
     let script = format!(
@@ -69,7 +69,7 @@ fn children_that_the_tool_had_before_are_left_alone() {
 
 /// Without a loss they go on, as under a shell.
 #[test]
-fn processes_that_a_command_leaves_behind_go_on_when_nothing_is_lost() {
+fn background_processes_of_the_command_survive_without_a_loss() {
     let (setups, key, dir) = (Setups::start(), key(), TempDir::new());
     fs::write(dir.path().join("stubborn"), STUBBORN).unwrap();
     let (_, daemon) = WAYS[2];
@@ -85,7 +85,7 @@ fn processes_that_a_command_leaves_behind_go_on_when_nothing_is_lost() {
 
 /// SIGTERM is for all of them, once, so that each may clean up.
 #[test]
-fn each_process_below_the_command_is_told_once() {
+fn each_descendant_of_the_command_is_signalled_once() {
     let (setups, key, dir) = (Setups::start(), key(), TempDir::new());
     let polite = "trap 'echo told >> $1; exit 0' TERM; echo $$ > $1.new; mv $1.new $1; \
                   while :; do sleep 0.02; done";
@@ -107,7 +107,7 @@ fn each_process_below_the_command_is_told_once() {
 
 /// One that forks as fast as it can has children that no list shows.
 #[test]
-fn processes_that_go_on_starting_others_have_ended_when_the_loss_is_told() {
+fn processes_that_keep_forking_end_before_a_loss_is_reported() {
     let (setups, key, dir) = (Setups::start(), key(), TempDir::new());
     // Each starts the next in a session of its own, and ends.
     let chain = "trap '' TERM; echo $$ > $D/new; mv $D/new $D/chain; \

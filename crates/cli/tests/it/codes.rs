@@ -7,7 +7,7 @@ use tenure_testkit::{Answer, FakeServer, Server, ServerKind, TempDir};
 use crate::tool::{Tenure, is_free, key, shared};
 
 #[test]
-fn o17_the_commands_own_code_is_passed_on() {
+fn the_exit_code_of_the_command_is_passed_on() {
     for code in [0, 1, 7, 75, 126, 255] {
         let key = key();
         let run = Tenure::new().server(shared()).args([&key]).sh(&format!("exit {code}"));
@@ -17,7 +17,7 @@ fn o17_the_commands_own_code_is_passed_on() {
 }
 
 #[test]
-fn o17_a_command_that_died_by_a_signal_is_told_as_shells_tell_it() {
+fn a_command_killed_by_a_signal_exits_with_128_plus_its_number() {
     for (signal, code) in [("TERM", 143), ("KILL", 137), ("SEGV", 139)] {
         let key = key();
         let run = Tenure::new().server(shared()).args([&key]).sh(&format!("kill -{signal} $$"));
@@ -27,7 +27,7 @@ fn o17_a_command_that_died_by_a_signal_is_told_as_shells_tell_it() {
 }
 
 #[test]
-fn o18_a_busy_lock_is_75_or_what_was_asked_for_and_names_the_holder_and_since_when() {
+fn a_busy_lock_exits_75_or_as_asked_and_names_the_holder_and_its_age() {
     let key = key();
     let holder = Tenure::new().server(shared()).args(["--label", "night shift", &key]);
     let holder = holder.args(["sleep", "60"]).start().until_held(&key);
@@ -47,7 +47,7 @@ fn o18_a_busy_lock_is_75_or_what_was_asked_for_and_names_the_holder_and_since_wh
 }
 
 #[test]
-fn o19_a_command_that_cannot_be_run_leaves_the_lock_free_at_once() {
+fn a_command_that_cannot_be_run_frees_the_lock_at_once() {
     let dir = TempDir::new();
     let file = dir.path().join("file");
     fs::write(&file, "#!/bin/sh\n").unwrap();
@@ -67,7 +67,7 @@ fn o19_a_command_that_cannot_be_run_leaves_the_lock_free_at_once() {
 }
 
 #[test]
-fn o20_a_server_that_cannot_be_reached_is_69_and_told_with_its_cause() {
+fn an_unreachable_server_exits_69_and_names_the_cause() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
@@ -83,7 +83,7 @@ fn o20_a_server_that_cannot_be_reached_is_69_and_told_with_its_cause() {
 }
 
 #[test]
-fn o20_a_server_that_wants_a_password_is_69_and_no_password_is_repeated() {
+fn a_server_that_requires_a_password_exits_69_and_prints_none() {
     let server = Server::builder(ServerKind::Redis70).password("hunter2").start();
     let path = server.socket().unwrap().display().to_string();
     let none_given = "wants a password, and its address has none";
@@ -101,7 +101,7 @@ fn o20_a_server_that_wants_a_password_is_69_and_no_password_is_repeated() {
 }
 
 #[test]
-fn o20_a_server_that_refuses_writes_is_69_and_never_busy() {
+fn a_server_that_refuses_writes_exits_69_and_is_not_busy() {
     let full = Server::builder(ServerKind::Redis70).start();
     full.cmd(&["SET", "ballast", "x"]);
     full.cmd(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);

@@ -12,7 +12,7 @@ use tenure_testkit::TempDir;
 use crate::tool::{TENURE, Tenure, key, shared, value};
 
 #[test]
-fn the_command_finds_key_token_number_and_ttl() {
+fn the_environment_has_key_token_number_and_ttl() {
     let key = key();
     let socket = shared().socket().unwrap().display().to_string();
     let script = format!(
@@ -27,7 +27,7 @@ fn the_command_finds_key_token_number_and_ttl() {
 }
 
 #[test]
-fn o21_the_environment_is_the_users_and_five_more() {
+fn the_environment_is_inherited_with_five_more_variables() {
     let mut env = Command::new("env");
     env.env("TOOLVAR", "x y").env("TENURE_SERVERS", shared().url());
     let before = env.output().unwrap().stdout;
@@ -48,7 +48,7 @@ fn o21_the_environment_is_the_users_and_five_more() {
 }
 
 #[test]
-fn the_lock_is_held_while_the_command_runs_under_the_label() {
+fn the_lock_is_held_under_the_label_while_the_command_runs() {
     let key = key();
     let socket = shared().socket().unwrap().display().to_string();
     let script = format!("redis-cli -s {socket} GET {key}");
@@ -59,7 +59,7 @@ fn the_lock_is_held_while_the_command_runs_under_the_label() {
 }
 
 #[test]
-fn o21_input_outputs_and_arguments_are_passed_on_as_they_are() {
+fn input_outputs_and_arguments_pass_through_unchanged() {
     for words in [&["cat", "-v"][..], &["--", "cat", "-v"]] {
         let run = Tenure::new().server(shared()).args([&key()]).input(b"in\0put\n").args(words);
         run.run().code(0).stdout("in^@put\n").silent();
@@ -72,7 +72,7 @@ fn o21_input_outputs_and_arguments_are_passed_on_as_they_are() {
 }
 
 #[test]
-fn o21_options_behind_the_key_belong_to_the_command() {
+fn options_after_the_key_belong_to_the_command() {
     for words in [&["echo", "-n", "--ttl", "1"][..], &["--", "echo", "-n", "--ttl", "1"]] {
         let run = Tenure::new().server(shared()).args([&key()]).args(words);
         run.run().code(0).stdout("--ttl 1").silent();
@@ -82,7 +82,7 @@ fn o21_options_behind_the_key_belong_to_the_command() {
 }
 
 #[test]
-fn o21_output_comes_when_it_is_written() {
+fn output_is_not_buffered() {
     let dir = TempDir::new();
     let seen = dir.path().join("seen");
     let script =
@@ -99,7 +99,7 @@ fn o21_output_comes_when_it_is_written() {
 }
 
 #[test]
-fn contenders_run_one_after_the_other() {
+fn contenders_run_one_at_a_time() {
     let dir = TempDir::new();
     let store = format!("file://{}", dir.path().join("locks.db").display());
     for url in [shared().url(), store] {
@@ -119,7 +119,7 @@ fn contenders_run_one_after_the_other() {
 }
 
 #[test]
-fn this_hosts_own_store_is_one_option_away() {
+fn the_option_local_uses_the_store_of_this_host() {
     let key = key();
     let inner = format!("{TENURE} status --local {key} && {TENURE} run --local -n {key} true");
     let ran = Tenure::new().args(["--local", "--label", "me", &key]).sh(&inner).run();

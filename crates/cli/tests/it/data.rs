@@ -9,7 +9,7 @@ fn to(command: &str) -> Tenure {
 }
 
 #[test]
-fn a_key_that_can_be_no_lock_is_65_before_any_wait() {
+fn a_key_that_holds_data_exits_65_before_any_wait() {
     for write in [&["HSET", "KEY", "a", "1"][..], &["RPUSH", "KEY", "a"], &["SADD", "KEY", "a"]] {
         let key = key();
         let write: Vec<_> =
@@ -25,7 +25,7 @@ fn a_key_that_can_be_no_lock_is_65_before_any_wait() {
 }
 
 #[test]
-fn a_lock_that_is_held_without_an_end_is_said_to_be_at_once_and_is_75() {
+fn a_lock_without_a_ttl_is_reported_at_once_and_exits_75() {
     let key = key();
     shared().cmd(&["SET", &key, "theirs"]);
     let never = "without a TTL: it never ends by itself";
@@ -39,7 +39,7 @@ fn a_lock_that_is_held_without_an_end_is_said_to_be_at_once_and_is_75() {
 }
 
 #[test]
-fn status_does_not_say_free_where_an_acquisition_is_refused() {
+fn status_does_not_say_free_where_an_acquisition_would_fail() {
     for (part, write, words) in [
         ("fence", &["SET", "AT", "x"][..], "the fence key"),
         ("fence", &["RPUSH", "AT", "x"], "the fence key"),
@@ -60,7 +60,7 @@ fn status_does_not_say_free_where_an_acquisition_is_refused() {
 }
 
 #[test]
-fn what_several_servers_do_not_know_is_null() {
+fn values_that_several_servers_do_not_know_are_null() {
     let key = key();
     let servers: Vec<_> = ServerKind::ALL.into_iter().map(Server::start).collect();
     let urls: Vec<_> = servers.iter().map(|server| server.url() + "?durable=yes").collect();
@@ -72,7 +72,7 @@ fn what_several_servers_do_not_know_is_null() {
 
 /// A counter that one of three has far ahead spoils no other, costs no lock, and is named.
 #[test]
-fn a_server_whose_numbers_are_far_ahead_is_left_out_and_named() {
+fn a_server_with_numbers_far_ahead_is_excluded_and_named() {
     let key = key();
     let servers: Vec<_> = ServerKind::ALL.into_iter().map(Server::start).collect();
     opened(&servers);
@@ -96,7 +96,7 @@ fn a_server_whose_numbers_are_far_ahead_is_left_out_and_named() {
 }
 
 #[test]
-fn ages_go_by_the_clock_of_the_server() {
+fn ages_are_computed_from_the_server_clock() {
     let server = Server::builder(ServerKind::Valkey91).shim().start();
     let key = key();
     // Hours behind this host's.
@@ -112,7 +112,7 @@ fn ages_go_by_the_clock_of_the_server() {
 }
 
 #[test]
-fn a_reading_at_a_replica_or_without_the_right_to_write_says_so() {
+fn a_status_read_from_a_replica_or_without_write_access_says_so() {
     let key = key();
     let server = Server::builder(ServerKind::Valkey91).tcp().start();
     let status = |words: &[&str]| Tenure::to("status").server(&server).args(words).run();

@@ -5,7 +5,7 @@ use tenure_testkit::Value;
 use crate::tool::{Tenure, key, shared};
 
 #[test]
-fn o29_what_is_no_lifetime_is_64_before_anything_is_sent() {
+fn an_invalid_duration_exits_64_before_anything_is_sent() {
     let mut monitor = shared().monitor();
     let key = key();
     for ttl in ["0", "-1s", "-1", "abc", "99999999999999d", "1ms", "", "1e3", "0.1"] {
@@ -21,7 +21,7 @@ fn o29_what_is_no_lifetime_is_64_before_anything_is_sent() {
 }
 
 #[test]
-fn o29_a_bare_number_is_seconds_and_the_server_gets_milliseconds() {
+fn a_bare_number_is_seconds_and_the_server_gets_milliseconds() {
     for (ttl, ms) in [("40", 40_000), ("40s", 40_000), ("90.5", 90_500), ("2m", 120_000)] {
         let key = key();
         Tenure::to("acquire").server(shared()).args(["--ttl", ttl, &key]).run().code(0);

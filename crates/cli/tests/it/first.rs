@@ -18,7 +18,7 @@ fn in_a_container() -> Command {
 }
 
 #[test]
-fn as_the_first_process_the_tool_reaps_orphans_and_ends_as_ever() {
+fn as_pid_1_the_tool_reaps_orphans_and_exits_normally() {
     let setups = Setups::start();
     for servers in &setups.urls {
         // Each orphan ends after its parent. That it is gone from /proc means that it was reaped.
@@ -43,7 +43,7 @@ fn as_the_first_process_the_tool_reaps_orphans_and_ends_as_ever() {
 }
 
 #[test]
-fn as_the_first_process_the_tool_reaps_orphans_while_it_waits_for_the_lock() {
+fn as_pid_1_the_tool_reaps_orphans_while_it_waits_for_the_lock() {
     let (setups, key, dir) = (Setups::start(), key(), TempDir::new());
     let servers = &setups.urls[0];
     let token = Tenure::to("acquire").env("TENURE_SERVERS", servers);
@@ -74,7 +74,7 @@ fn as_the_first_process_the_tool_reaps_orphans_while_it_waits_for_the_lock() {
 
 /// A `/proc` that shows another namespace's processes shows strangers under the tool's numbers.
 #[test]
-fn under_another_namespace_s_proc_nobody_else_is_signalled() {
+fn with_the_proc_of_another_pid_namespace_no_other_process_is_signalled() {
     let (setups, key, dir) = (Setups::start(), key(), TempDir::new());
     let servers = &setups.urls[0];
     let mut bystander = Command::new("sleep").arg("300").spawn().unwrap();

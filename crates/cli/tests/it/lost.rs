@@ -16,7 +16,7 @@ const OBEDIENT: &str =
     "exec 2>/dev/null; trap 'echo told; exit 0' TERM; while :; do sleep 0.02; done";
 
 #[test]
-fn o05_a_deleted_key_ends_the_command_and_is_not_set_again() {
+fn a_deleted_key_ends_the_command_and_is_not_recreated() {
     let key = key();
     let mut monitor = shared().monitor();
     let run = Tenure::new().server(shared()).args(["--ttl", "1", &key]).sh(OBEDIENT);
@@ -41,7 +41,7 @@ fn another_holder_is_named_and_left_alone() {
 }
 
 #[test]
-fn a_command_that_ends_by_itself_after_the_loss_is_70_too() {
+fn a_command_that_ends_by_itself_after_the_loss_also_exits_70() {
     let key = key();
     let socket = shared().socket().unwrap().display().to_string();
     let script = format!("redis-cli -s {socket} DEL {key}");
@@ -50,7 +50,7 @@ fn a_command_that_ends_by_itself_after_the_loss_is_70_too() {
 }
 
 #[test]
-fn o13_everything_in_the_group_ends_before_the_tool_does() {
+fn the_whole_group_ends_before_the_tool_does() {
     let dir = TempDir::new();
     let (polite, stubborn) = (dir.path().join("polite"), dir.path().join("stubborn"));
     // A shell that waits, a child of it that TERM ends, and one that only KILL ends.
@@ -72,7 +72,7 @@ fn o13_everything_in_the_group_ends_before_the_tool_does() {
 }
 
 #[test]
-fn o12_the_longest_hold_ends_the_command_and_frees_the_lock() {
+fn max_hold_ends_the_command_and_frees_the_lock() {
     let key = key();
     let run = Tenure::new().server(shared()).args(["--max-hold", "500ms", &key]).sh(OBEDIENT);
     run.run().code(70).stdout("told\n").says(&[
@@ -85,7 +85,7 @@ fn o12_the_longest_hold_ends_the_command_and_frees_the_lock() {
 }
 
 #[test]
-fn o16_the_time_to_end_must_fit_into_the_ttl() {
+fn kill_after_must_fit_into_the_ttl() {
     let mut monitor = shared().monitor();
     let key = key();
     for (ttl, kill_after) in [("6", "2.9"), ("1", "1"), ("500ms", "130ms")] {
@@ -101,7 +101,7 @@ fn o16_the_time_to_end_must_fit_into_the_ttl() {
 
 /// The first renewal is sent at a third of the validity, and its answer takes its time.
 #[test]
-fn the_longest_time_to_end_ends_no_command_on_a_slow_network() {
+fn the_longest_kill_after_ends_no_command_on_a_slow_network() {
     let server = Server::builder(ServerKind::Redis70).tcp().start();
     let proxy = Proxy::to(&server);
     proxy.delay(Duration::from_millis(5));
@@ -134,7 +134,7 @@ fn the_longest_time_to_end_ends_no_command_on_a_slow_network() {
 /// One that stands still while the machine is suspended would let the command outlive its lease.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_time_to_end_runs_on_a_clock_that_counts_suspension() {
+fn kill_after_counts_suspended_time() {
     let key = key();
     let dir = TempDir::new();
     let ready = dir.path().join("ready");
@@ -167,7 +167,7 @@ fn timers(running: &crate::tool::Running) -> Vec<(u32, u64)> {
 }
 
 #[test]
-fn o16_a_command_that_does_not_listen_is_killed_after_the_time_it_was_given() {
+fn a_command_that_ignores_sigterm_is_killed_after_its_grace() {
     let server = Server::start(ServerKind::Redis70);
     let dir = TempDir::new();
     let ready = dir.path().join("ready");
@@ -187,7 +187,7 @@ fn o16_a_command_that_does_not_listen_is_killed_after_the_time_it_was_given() {
 }
 
 #[test]
-fn o30_a_killed_tool_takes_the_command_along_and_leaves_the_lock_to_its_ttl() {
+fn killing_the_tool_kills_the_command_and_the_lock_ends_with_its_ttl() {
     let key = key();
     let dir = TempDir::new();
     let ready = dir.path().join("ready");
@@ -204,7 +204,7 @@ fn o30_a_killed_tool_takes_the_command_along_and_leaves_the_lock_to_its_ttl() {
 /// Its work went on without the lock, and the program that released it had the token. With a store
 /// the tool learns of it only when it releases the lock itself.
 #[test]
-fn a_command_that_releases_its_own_lock_is_told_so() {
+fn a_command_that_releases_its_own_lock_is_reported() {
     let dir = TempDir::new();
     let store = format!("file://{}", dir.path().join("locks.db").display());
     let script = format!("{TENURE} release --server {store} $TENURE_KEY");

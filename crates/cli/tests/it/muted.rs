@@ -44,7 +44,7 @@ impl Drop for Muted {
 }
 
 #[test]
-fn a_standard_error_that_nobody_reads_holds_up_neither_start_nor_end() {
+fn an_unread_stderr_delays_neither_start_nor_end() {
     let setups = Setups::start();
     for servers in &setups.urls {
         let key = key();
@@ -55,7 +55,7 @@ fn a_standard_error_that_nobody_reads_holds_up_neither_start_nor_end() {
 }
 
 #[test]
-fn a_standard_error_that_nobody_reads_withholds_no_failure_and_no_signal() {
+fn an_unread_stderr_suppresses_no_failure_and_no_signal() {
     let setups = Setups::start();
     for servers in &setups.urls {
         let (key, dir) = (key(), TempDir::new());
@@ -85,7 +85,7 @@ fn a_standard_error_that_nobody_reads_withholds_no_failure_and_no_signal() {
 
 /// As after Ctrl-S.
 #[test]
-fn a_stopped_terminal_holds_up_nothing() {
+fn a_stopped_terminal_delays_nothing() {
     use rustix::{
         fs::{Mode, OFlags, open},
         pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt}, // tidy: allow
@@ -107,7 +107,7 @@ fn a_stopped_terminal_holds_up_nothing() {
 }
 
 #[test]
-fn a_closed_standard_error_changes_nothing() {
+fn a_closed_stderr_changes_nothing() {
     let setups = Setups::start();
     let line = format!("exec 5>&1; {TENURE} run -v {} sh -c 'echo ran >&5' 2>&-; echo $?", key());
     let mut command = in_a_session();

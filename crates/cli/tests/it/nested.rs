@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[test]
-fn o22_inside_the_command_the_lock_is_busy_and_stays_held() {
+fn inside_the_command_the_lock_is_busy_and_stays_held() {
     let socket = shared().socket().unwrap().display().to_string();
     for options in ["-n", "--wait 300ms"] {
         let key = key();
@@ -28,7 +28,7 @@ fn o22_inside_the_command_the_lock_is_busy_and_stays_held() {
 }
 
 #[test]
-fn o22_a_wait_for_oneself_is_said_and_can_be_ended() {
+fn waiting_for_ones_own_lock_is_reported_and_can_be_cancelled() {
     let key = key();
     let url = shared().url();
     let inner = [&key, TENURE, "run", "--server", &url, &key, "echo", "ran"];
@@ -48,7 +48,7 @@ const INNERMOST: &str = "trap 'echo told >> $D/told' TERM; echo $$ > $D/pid.new;
 /// A command that ignores SIGTERM below one, two and three tools, the inner ones in sessions of
 /// their own, or not.
 #[test]
-fn inner_tools_end_their_commands_and_release_their_locks_before_the_outer_lease_ends() {
+fn inner_runs_end_their_commands_and_release_before_the_outer_lease_ends() {
     let setups = Setups::start();
     for (servers, depth, way) in [
         (&setups.urls[0], 1, ""),
@@ -87,7 +87,7 @@ fn inner_tools_end_their_commands_and_release_their_locks_before_the_outer_lease
 
 /// It has no command yet, and must leave no place in the queue.
 #[test]
-fn an_inner_tool_that_waits_gives_up_when_the_outer_lock_is_lost() {
+fn an_inner_run_stops_waiting_when_the_outer_lock_is_lost() {
     let (outer, inner, dir) = (key(), key(), TempDir::new());
     shared().cmd(&["SET", &inner, "somebody", "PX", "60000"]);
     let mut monitor = shared().monitor();
@@ -106,7 +106,7 @@ fn an_inner_tool_that_waits_gives_up_when_the_outer_lock_is_lost() {
 /// A signal for the outer tool alone is handed on by each, and gives the command all the time that
 /// it needs.
 #[test]
-fn a_signal_goes_through_inner_tools_once_and_sets_no_limit() {
+fn a_signal_passes_through_inner_runs_once_and_sets_no_deadline() {
     let (outer, inner, dir) = (key(), key(), TempDir::new());
     let script = "trap 'echo told >> $D/told; sleep 1; exit 5' TERM; echo $$ > $D/pid.new; \
                   mv $D/pid.new $D/pid; while :; do sleep 0.02; done";

@@ -7,7 +7,7 @@ use tenure_testkit::{Proxy, Server, ServerKind, TempDir, Value, eventually, scal
 use crate::tool::{PATIENCE, Tenure, is_running, key, pid_in};
 
 #[test]
-fn t30_b_the_whole_group_has_ended_before_the_servers_ttl_has() {
+fn the_whole_group_has_ended_before_the_key_expires() {
     let server = Server::builder(ServerKind::Redis70).tcp().start();
     thread::scope(|threads| {
         for _ in 0..4 {

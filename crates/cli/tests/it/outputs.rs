@@ -59,7 +59,7 @@ fn a_token_whose_reader_has_gone_leaves_no_lock() {
 }
 
 #[test]
-fn a_token_that_nobody_reads_is_given_up_at_a_signal_and_with_the_lease() {
+fn an_unread_token_is_abandoned_at_a_signal_and_when_the_lease_ends() {
     for (ttl, signal, code) in [("60", Some(Signal::TERM), 143), ("500ms", None, 74)] {
         let key = key();
         let (_reader, writer) = full_pipe();
@@ -76,7 +76,7 @@ fn a_token_that_nobody_reads_is_given_up_at_a_signal_and_with_the_lease() {
 }
 
 #[test]
-fn a_status_or_help_that_cannot_be_printed_is_no_success() {
+fn a_status_or_help_that_cannot_be_printed_is_a_failure() {
     let key = key();
     Tenure::to("acquire").server(shared()).args(["--ttl", "60", &key]).run().code(0);
     for redirection in [">/dev/full", ">&-"] {
@@ -92,7 +92,7 @@ fn a_status_or_help_that_cannot_be_printed_is_no_success() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_no_success_and_hides_no_failure() {
+fn a_report_that_cannot_be_written_is_a_failure_and_hides_no_other() {
     for (script, code) in [("exit 0", 74), ("exit 7", 7)] {
         let key = key();
         let ran = Tenure::new().server(shared()).args(["--report", "/dev/full", &key]).sh(script);
@@ -104,7 +104,7 @@ fn a_report_that_cannot_be_written_is_no_success_and_hides_no_failure() {
 }
 
 #[test]
-fn a_report_that_nobody_reads_holds_up_neither_the_release_nor_the_exit() {
+fn an_unread_report_delays_neither_the_release_nor_the_exit() {
     let key = key();
     let (_reader, writer) = full_pipe();
     let mut command = in_a_session();

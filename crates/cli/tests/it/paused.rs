@@ -8,7 +8,7 @@ use tenure_testkit::{TempDir, eventually, scale};
 use crate::tool::{PATIENCE, Tenure, is_free, is_running, key, pid_in, shared, until_told, value};
 
 #[test]
-fn o06_t30_e_a_whole_group_that_was_stopped_past_its_lease_ends_and_harms_nobody() {
+fn a_group_stopped_past_its_lease_ends_and_disturbs_nobody() {
     // Each takes longer than its TTL, so several go on at the same time.
     thread::scope(|threads| {
         for _ in 0..4 {
@@ -45,7 +45,7 @@ fn stopped_past_its_lease() {
 }
 
 #[test]
-fn a_stopped_tool_ends_the_command_once_it_goes_on_too_late() {
+fn a_tool_that_resumes_after_its_lease_ends_the_command() {
     let key = key();
     let dir = TempDir::new();
     let ready = dir.path().join("ready");

@@ -40,7 +40,7 @@ impl Nodes {
 }
 
 #[test]
-fn a_command_is_not_disturbed_when_two_of_five_servers_are_killed() {
+fn a_command_keeps_running_when_two_of_five_servers_are_killed() {
     let mut nodes = Nodes::start();
     let (urls, key, dir) = (nodes.urls(), key(), TempDir::new());
     let (ready, done, script) = until_told(&dir);
@@ -67,7 +67,7 @@ fn a_command_is_not_disturbed_when_two_of_five_servers_are_killed() {
 }
 
 #[test]
-fn a_command_has_ended_before_its_lease_has_when_three_of_five_servers_are_killed() {
+fn a_command_ends_before_its_lease_when_three_of_five_servers_are_killed() {
     thread::scope(|threads| {
         for _ in 0..2 {
             threads.spawn(|| (0..scale(1, 20)).for_each(|_| lose_three()));
@@ -77,7 +77,7 @@ fn a_command_has_ended_before_its_lease_has_when_three_of_five_servers_are_kille
 
 /// The client reconnects to the third server while the others confirm the release.
 #[test]
-fn a_lock_is_released_at_a_server_that_comes_back_while_the_others_confirm() {
+fn a_release_reaches_a_server_that_returns_while_the_others_confirm() {
     let (nodes, key, dir) = (Nodes::start(), key(), TempDir::new());
     let third = Server::builder(ServerKind::Redis70).tcp().password(PASSWORD).start();
     let proxy = Proxy::to(&third);
@@ -104,7 +104,7 @@ const PASSWORD: &str = "secret";
 
 /// One that hangs answers nothing for as long as it does, and is asked what the wait is for.
 #[test]
-fn a_signal_ends_a_wait_while_a_server_is_asked_what_for() {
+fn a_signal_ends_a_wait_while_a_hung_server_is_inspected() {
     let (nodes, key) = (Nodes::start(), key());
     let urls = nodes.urls();
     let hold = Tenure::new().env("TENURE_SERVERS", &urls).args([&key]).sh("exec sleep 300").start();

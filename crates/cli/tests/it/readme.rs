@@ -37,7 +37,7 @@ fn codes<'a>(words: impl Iterator<Item = &'a str>) -> BTreeSet<u8> {
 
 /// The table that a resource keeps is read by more people than may release the lock.
 #[test]
-fn no_document_has_the_token_stored() {
+fn no_document_stores_a_token() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for file in ["README.md", "README.zh-CN.md", "docs/from-go.md", "docs/from-go.zh-CN.md"] {
         let text = fs::read_to_string(root.join(file)).unwrap();

@@ -7,7 +7,7 @@ use tenure_testkit::TempDir;
 use crate::tool::{Tenure, is_free, key, pid_in, shared, until_told};
 
 #[test]
-fn o04_a_command_longer_than_the_ttl_keeps_the_lock_to_its_end() {
+fn a_command_longer_than_the_ttl_keeps_the_lock_until_it_ends() {
     let key = key();
     let dir = TempDir::new();
     let (ready, done, script) = until_told(&dir);
@@ -26,7 +26,7 @@ fn o04_a_command_longer_than_the_ttl_keeps_the_lock_to_its_end() {
 }
 
 #[test]
-fn o04_help_says_what_the_ttl_means_with_and_without_renewal() {
+fn help_explains_the_ttl_with_and_without_renewal() {
     let of = |command| Tenure::to(command).args(["--help"]).run().code(0).silent().words();
     let run = of("run");
     assert!(

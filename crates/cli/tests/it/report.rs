@@ -58,7 +58,7 @@ fn each_outcome_has_a_word() {
 }
 
 #[test]
-fn a_loss_names_who_has_it_now() {
+fn a_loss_names_the_current_holder() {
     let socket = shared().socket().unwrap().display().to_string();
     let key = key();
     let script = format!("redis-cli -s {socket} SET {key} another PX 60000");
@@ -68,7 +68,7 @@ fn a_loss_names_who_has_it_now() {
 }
 
 #[test]
-fn a_descriptor_will_do_and_the_command_does_not_inherit_it() {
+fn a_report_may_go_to_a_descriptor_that_the_command_does_not_inherit() {
     let key = key();
     let url = shared().url();
     // The command leaves a child behind; a descriptor that this had would hold up the reader.
@@ -82,7 +82,7 @@ fn a_descriptor_will_do_and_the_command_does_not_inherit_it() {
 }
 
 #[test]
-fn a_report_that_cannot_be_had_is_64_before_anything_is_sent() {
+fn a_report_that_cannot_be_opened_exits_64_before_anything_is_sent() {
     let mut monitor = shared().monitor();
     let key = key();
     let dir = TempDir::new();
@@ -100,7 +100,7 @@ fn a_report_that_cannot_be_had_is_64_before_anything_is_sent() {
 }
 
 #[test]
-fn a_report_says_who_holds_the_lock_and_why_it_was_not_had() {
+fn a_report_names_the_holder_and_why_the_lock_was_not_acquired() {
     let (url, key) = (shared().url(), key());
     let holder = Tenure::to("acquire").server(shared()).args(["--ttl", "60", "--label", "night"]);
     holder.args([&key]).run().code(0);
@@ -122,7 +122,7 @@ fn a_report_says_who_holds_the_lock_and_why_it_was_not_had() {
 }
 
 #[test]
-fn what_was_in_the_file_stays_until_there_is_a_report() {
+fn the_report_file_keeps_its_content_until_there_is_a_report() {
     let dir = TempDir::new();
     let file = dir.path().join("report.json");
     let before = "the report of yesterday, which is longer than the one of today;".repeat(20);

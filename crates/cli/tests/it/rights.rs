@@ -29,7 +29,7 @@ fn run_and_revoke(server: &Server, right: &str, is_let_go: bool) -> crate::tool:
 }
 
 #[test]
-fn a_right_that_is_revoked_while_the_command_runs_is_told_and_is_no_outage() {
+fn a_permission_revoked_while_the_command_runs_is_named_and_is_no_outage() {
     for (kind, right) in ServerKind::ALL.into_iter().zip(["-pexpire", "-getrange", "-@all"]) {
         let server = Server::builder(kind).tcp().start();
         let ran = run_and_revoke(&server, right, false).code(70);
@@ -41,7 +41,7 @@ fn a_right_that_is_revoked_while_the_command_runs_is_told_and_is_no_outage() {
 }
 
 #[test]
-fn a_release_that_is_refused_is_not_said_to_have_released() {
+fn a_refused_release_is_not_reported_as_a_release() {
     for kind in ServerKind::ALL {
         let server = Server::builder(kind).tcp().start();
         let ran = run_and_revoke(&server, "-del", true).code(0);

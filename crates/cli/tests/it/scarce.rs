@@ -11,7 +11,7 @@ use crate::{
 
 /// Each number of descriptors from too few to enough.
 #[test]
-fn a_shortage_of_descriptors_is_told_as_such_and_leaves_no_lock() {
+fn a_shortage_of_descriptors_is_reported_and_leaves_no_lock() {
     let setups = Setups::start();
     for servers in &setups.urls {
         let mut codes = Vec::new();
@@ -43,7 +43,7 @@ fn a_shortage_of_descriptors_is_told_as_such_and_leaves_no_lock() {
 /// Each number of threads and processes from too few to enough, for a user who has no others. Only
 /// root can become one, and root itself has no such limit.
 #[test]
-fn a_shortage_of_threads_is_told_as_such_and_leaves_no_lock() {
+fn a_shortage_of_threads_is_reported_and_leaves_no_lock() {
     if !rustix::process::geteuid().is_root() {
         return;
     }

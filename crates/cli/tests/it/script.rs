@@ -18,7 +18,7 @@ fn acquired(key: &str, ttl: &str) -> String {
 }
 
 #[test]
-fn s12_a_token_is_printed_extends_and_releases() {
+fn a_printed_token_extends_and_releases() {
     let key = key();
     let token = acquired(&key, "60");
     assert_eq!(value(shared(), &key), Value::Bulk(token.clone().into_bytes()));
@@ -42,7 +42,7 @@ fn an_acquired_lock_outlives_the_tool_and_ends_with_its_ttl() {
 }
 
 #[test]
-fn o25_a_release_or_extension_too_late_is_1_or_75_and_changes_nothing() {
+fn a_late_release_or_extension_exits_1_or_75_and_changes_nothing() {
     let key = key();
     let token = acquired(&key, "10ms");
     eventually(PATIENCE, "it has ended", || is_free(shared(), &key));
@@ -79,7 +79,7 @@ fn a_second_release_says_already_released_and_is_no_failure() {
 }
 
 #[test]
-fn a_release_without_its_token_is_64_and_shows_the_holder() {
+fn a_release_without_its_token_exits_64_and_shows_the_holder() {
     let key = key();
     to("release").args([&key]).run().code(64).says(&["nobody holds it", "--token", "TENURE_TOKEN"]);
     to("acquire").args(["--ttl", "60", "--label", "me", &key]).run().code(0);
@@ -107,7 +107,7 @@ fn inside_run_the_token_is_in_the_environment() {
 }
 
 #[test]
-fn status_says_who_in_words_and_in_json() {
+fn status_names_the_holder_as_text_and_as_json() {
     let key = key();
     to("status").args([&key]).run().code(1).stdout("free\n").silent();
     let json = to("status").args(["--json", &key]).run().code(1);
@@ -133,7 +133,7 @@ fn status_says_who_in_words_and_in_json() {
 }
 
 #[test]
-fn status_lists_who_waits_in_their_order() {
+fn status_lists_waiters_in_order() {
     let key = key();
     to("acquire").args(["--ttl", "60", "--label", "holder", &key]).run().code(0);
     let waiting = |count: usize| {
@@ -164,7 +164,7 @@ fn status_lists_who_waits_in_their_order() {
 }
 
 #[test]
-fn what_cannot_be_told_is_69_for_all_of_them() {
+fn an_undetermined_result_exits_69_for_every_verb() {
     let server = Server::start(ServerKind::Redis70);
     server.kill();
     let token = "0123456789abcdef0123456789abcdef@x";
@@ -186,7 +186,7 @@ fn what_cannot_be_told_is_69_for_all_of_them() {
 }
 
 #[test]
-fn s12_the_example_script_works_under_the_lock_and_gives_it_back() {
+fn the_example_script_runs_under_the_lock_and_releases_it() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/nightly.sh");
     let dir = TempDir::new();
     let store = format!("file://{}", dir.path().join("locks.db").display());

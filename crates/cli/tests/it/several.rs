@@ -19,7 +19,7 @@ fn status(urls: &str, words: &[&str]) -> Tenure {
 }
 
 #[test]
-fn status_says_of_each_whether_it_votes() {
+fn status_says_of_each_server_whether_it_votes() {
     let ((servers, urls, [one, young, three]), key) = (servers(), key());
     servers[2].kill();
     let ran = status(&urls, &[&key]).run().code(1).silent();
@@ -40,7 +40,7 @@ fn status_says_of_each_whether_it_votes() {
 
 /// Whether it votes depends on how long a lock may be held that it has forgotten.
 #[test]
-fn the_longest_ttl_says_how_long_a_server_is_doubted() {
+fn max_ttl_sets_how_long_a_server_is_ineligible() {
     let ((servers, urls, names), key) = (servers(), key());
     servers[2].kill();
     let run = |words: &[&str]| {
@@ -70,7 +70,7 @@ fn the_longest_ttl_says_how_long_a_server_is_doubted() {
 }
 
 #[test]
-fn too_few_to_tell_are_named_all_the_same() {
+fn without_a_majority_status_still_lists_each_server() {
     let ((servers, urls, [one, two, three]), key) = (servers(), key());
     servers[1].kill();
     servers[2].kill();
@@ -86,7 +86,7 @@ fn too_few_to_tell_are_named_all_the_same() {
 
 /// Each run is a client that has never met the servers before.
 #[test]
-fn a_run_does_not_get_a_lock_that_a_server_forgot_whatever_its_uptime_says() {
+fn a_run_gets_no_lock_that_a_server_forgot_whatever_its_uptime() {
     let servers = ServerKind::ALL.map(|kind| Server::builder(kind).tcp().shim().start());
     opened(&servers);
     let (key, urls) = (key(), servers.each_ref().map(Server::url));

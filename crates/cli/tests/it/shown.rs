@@ -24,7 +24,7 @@ fn assert_plain(ran: &Ran) {
 }
 
 #[test]
-fn a_label_and_a_value_cannot_change_a_terminal() {
+fn labels_and_values_cannot_control_a_terminal() {
     let key = key();
     let label = "%1B[2J%0D%0Afree%E2%80%AE%E2%80%8B%EF%B8%8F";
     let token = format!("00112233445566778899aabbccddeeff@{label}");
@@ -48,7 +48,7 @@ fn a_label_and_a_value_cannot_change_a_terminal() {
 }
 
 #[test]
-fn the_name_of_a_foreign_type_cannot_change_a_terminal() {
+fn the_name_of_a_foreign_type_cannot_control_a_terminal() {
     let odd = "\u{1b}[2J\u{202e}\r\nfree";
     let server = FakeServer::unix(move |_| {
         move |command| {
@@ -72,7 +72,7 @@ fn the_name_of_a_foreign_type_cannot_change_a_terminal() {
 }
 
 #[test]
-fn arguments_cannot_change_a_terminal() {
+fn arguments_cannot_control_a_terminal() {
     let odd = "\u{1b}[2J\u{202e}x\r\ny";
     for (command, words) in [
         ("run", &["--local", "k", odd][..]),
@@ -93,7 +93,7 @@ fn arguments_cannot_change_a_terminal() {
 }
 
 #[test]
-fn a_key_that_is_no_text_goes_out_in_json_and_comes_in_again() {
+fn a_binary_key_round_trips_through_json() {
     let bytes = |last: u8| [key().as_bytes(), &[last]].concat();
     let (one, other) = (bytes(0xff), bytes(0xfe));
     let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -122,7 +122,7 @@ fn a_key_that_is_no_text_goes_out_in_json_and_comes_in_again() {
 }
 
 #[test]
-fn memory_is_refused_where_it_would_exclude_nobody() {
+fn memory_is_refused_where_it_excludes_nobody() {
     for address in ["memory://", "memory://shared", "redis://127.0.0.1:1,memory://"] {
         let of = |command: &str| Tenure::to(command).env("TENURE_SERVERS", address);
         for run in [
@@ -137,7 +137,7 @@ fn memory_is_refused_where_it_would_exclude_nobody() {
 }
 
 #[test]
-fn a_password_file_that_is_no_file_is_64_at_once_and_one_that_all_may_read_is_told() {
+fn an_invalid_password_file_exits_64_and_a_readable_one_warns() {
     let dir = TempDir::new();
     let pipe = dir.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -158,7 +158,7 @@ fn a_password_file_that_is_no_file_is_64_at_once_and_one_that_all_may_read_is_to
 }
 
 #[test]
-fn no_part_of_a_login_is_in_any_message() {
+fn no_message_contains_any_part_of_a_login() {
     for address in [
         "redis://u:S3?CRET@127.0.0.1",
         "redis://u:S3CRET",

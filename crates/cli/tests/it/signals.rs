@@ -18,7 +18,7 @@ const HANDED_ON: [(Signal, &str, i32); 6] = [
 ];
 
 #[test]
-fn o14_the_command_is_told_once_and_cleans_up_under_the_lock() {
+fn the_command_gets_sigterm_once_and_cleans_up_under_the_lock() {
     let key = key();
     let dir = TempDir::new();
     let file = |name: &str| dir.path().join(name).display().to_string();
@@ -54,7 +54,7 @@ fn recorder(dir: &TempDir) -> String {
 
 /// As when a supervisor signals a whole control group in which tools are nested.
 #[test]
-fn the_command_is_not_told_to_end_twice_within_a_moment() {
+fn the_command_gets_no_second_sigterm_within_a_moment() {
     let (key, dir) = (key(), TempDir::new());
     let file = |name: &str| dir.path().join(name);
     let running = Tenure::new().server(shared()).args([&key]).sh(&recorder(&dir)).start();
@@ -71,7 +71,7 @@ fn the_command_is_not_told_to_end_twice_within_a_moment() {
 
 /// systemd does so by default, and tells the tool that it is a unit's main process.
 #[test]
-fn a_supervisor_that_signals_all_processes_of_a_unit_has_the_command_told_once() {
+fn the_command_gets_one_signal_when_a_supervisor_signals_the_whole_unit() {
     for also_command in [true, false] {
         let (key, dir) = (key(), TempDir::new());
         let file = |name: &str| dir.path().join(name);
@@ -104,7 +104,7 @@ fn a_supervisor_that_signals_all_processes_of_a_unit_has_the_command_told_once()
 }
 
 #[test]
-fn o15_every_signal_is_handed_on_and_the_lock_released_after_the_commands_end() {
+fn every_signal_is_forwarded_and_the_lock_released_after_the_command() {
     for (signal, name, _) in HANDED_ON {
         let key = key();
         let dir = TempDir::new();
@@ -125,7 +125,7 @@ fn o15_every_signal_is_handed_on_and_the_lock_released_after_the_commands_end() 
 }
 
 #[test]
-fn o15_a_signal_that_the_command_takes_ends_nothing() {
+fn a_signal_that_the_command_handles_ends_nothing() {
     let key = key();
     let dir = TempDir::new();
     let file = |name: &str| dir.path().join(name).display().to_string();
@@ -145,7 +145,7 @@ fn o15_a_signal_that_the_command_takes_ends_nothing() {
 }
 
 #[test]
-fn t30_d_a_handed_on_signal_reaches_what_the_command_has_started() {
+fn a_forwarded_signal_reaches_the_children_of_the_command() {
     for round in 0..scale(20, 100) {
         let (signal, name) =
             if round % 2 == 0 { (Signal::TERM, "TERM") } else { (Signal::HUP, "HUP") };
@@ -165,7 +165,7 @@ fn t30_d_a_handed_on_signal_reaches_what_the_command_has_started() {
 }
 
 #[test]
-fn t30_a_a_killed_tool_takes_the_command_along() {
+fn killing_the_tool_kills_the_command() {
     for _ in 0..scale(20, 100) {
         let key = key();
         let dir = TempDir::new();
@@ -198,7 +198,7 @@ fn a_signal_ends_the_wait_and_leaves_no_key() {
 }
 
 #[test]
-fn signals_that_are_ignored_stay_ignored_for_tool_and_command() {
+fn ignored_signals_stay_ignored_for_tool_and_command() {
     let key = key();
     let dir = TempDir::new();
     let (ready, go_on) = (dir.path().join("ready"), dir.path().join("go_on"));

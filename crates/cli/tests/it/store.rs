@@ -30,7 +30,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn a_store_on_a_full_disk_is_69_and_never_busy() {
+fn a_store_on_a_full_disk_exits_69_and_is_not_busy() {
     let dir = TempDir::new();
     let at = dir.path().display();
     let script = format!(
@@ -53,7 +53,7 @@ fn a_store_on_a_full_disk_is_69_and_never_busy() {
 
 /// In a world of its own, whose user has another home: where the store is depends on nothing else.
 #[test]
-fn this_hosts_own_store_is_69_when_it_cannot_be_used() {
+fn an_unusable_local_store_exits_69() {
     let dir = TempDir::new();
     let home = dir.path().display();
     let run = format!("{TENURE} run --local -n k echo ran; echo $?");
@@ -95,7 +95,7 @@ fn at_home(dir: &TempDir, script: &str) -> (String, String) {
 
 /// Whatever the umask takes away, and be it everything.
 #[test]
-fn this_hosts_own_store_is_this_users_alone_and_wholly() {
+fn the_local_store_is_accessible_to_this_user_only() {
     for umask in ["777", "000", "077", "277"] {
         let dir = TempDir::new();
         let modes =
@@ -118,7 +118,7 @@ fn this_hosts_own_store_is_this_users_alone_and_wholly() {
 
 /// The store would depend on the working directory.
 #[test]
-fn a_relative_home_is_69_and_makes_nothing() {
+fn a_relative_home_exits_69_and_creates_nothing() {
     let dir = TempDir::new();
     let at = dir.path().display();
     // The user's account has no home, so the variable is asked.
@@ -136,7 +136,7 @@ fn a_relative_home_is_69_and_makes_nothing() {
 
 /// Its journal would be beside the other path.
 #[test]
-fn a_store_that_is_mounted_by_itself_is_69() {
+fn a_store_that_is_a_mount_point_exits_69() {
     let dir = TempDir::new();
     let at = dir.path().display();
     let script = format!(
@@ -153,7 +153,7 @@ fn a_store_that_is_mounted_by_itself_is_69() {
 /// Number 4242 stands for the other user. Only root can give files away: who is not meets a file
 /// of root's instead.
 #[test]
-fn another_user_s_store_is_69_and_names_file_and_user() {
+fn a_store_of_another_user_exits_69_and_names_file_and_user() {
     if !rustix::process::geteuid().is_root() {
         is_untold(Path::new("/etc/passwd"), &["belongs to another user (number 0)"]);
         return;
@@ -174,7 +174,7 @@ fn another_user_s_store_is_69_and_names_file_and_user() {
 
 /// Nothing is down, and there is no address.
 #[test]
-fn a_mistyped_path_is_69_and_told_as_a_path() {
+fn a_mistyped_path_exits_69_and_is_shown_as_a_path() {
     let dir = TempDir::new();
     let missing = dir.path().join("mising");
     let said = format!("{}: No such file or directory", missing.display());
@@ -182,7 +182,7 @@ fn a_mistyped_path_is_69_and_told_as_a_path() {
 }
 
 #[test]
-fn a_file_that_is_no_store_is_69_and_left_as_it_is() {
+fn a_file_that_is_no_store_exits_69_and_stays_unchanged() {
     let dir = TempDir::new();
     let file = dir.path().join("notes");
     let text = "not a store, but longer than a header has to be: ".repeat(40);
@@ -195,7 +195,7 @@ fn a_file_that_is_no_store_is_69_and_left_as_it_is() {
 /// All want the processor at once, and a process that is kept from it inside its transaction keeps
 /// everybody else from theirs.
 #[test]
-fn a_herd_of_endless_waiters_on_a_busy_host_is_served_whole() {
+fn all_endless_waiters_on_a_busy_host_are_served() {
     let dir = TempDir::new();
     let url = format!("file://{}/locks.db", dir.path().display());
     let served = dir.path().join("served");

@@ -200,7 +200,7 @@ fn a_command_that_dies_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
-fn a_command_that_takes_ctrl_c_goes_on() {
+fn a_command_that_handles_ctrl_c_continues() {
     let mut shell = Shell::start();
     let key = key();
     shell.script(
@@ -217,7 +217,7 @@ fn a_command_that_takes_ctrl_c_goes_on() {
 }
 
 #[test]
-fn ctrl_z_stops_the_job_and_fg_goes_on_with_the_terminal() {
+fn ctrl_z_stops_the_job_and_fg_resumes_it_with_the_terminal() {
     let mut shell = Shell::start();
     let key = key();
     shell.script("reader", READER);
@@ -257,7 +257,7 @@ fn a_job_in_the_background_gets_the_terminal_by_fg() {
 }
 
 #[test]
-fn a_stop_that_outlasts_the_lease_ends_the_command_when_it_goes_on() {
+fn a_command_stopped_past_its_lease_ends_when_it_resumes() {
     let mut shell = Shell::start();
     let key = key();
     shell.script("reader", READER);

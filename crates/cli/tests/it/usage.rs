@@ -5,7 +5,7 @@ use tenure_testkit::{Server, ServerKind};
 use crate::tool::{Tenure, key, opened, shared};
 
 #[test]
-fn without_a_server_it_stops_and_says_both_ways() {
+fn without_a_server_the_error_names_both_ways_to_give_one() {
     for servers in [None, Some(""), Some(" ")] {
         let mut run = Tenure::new();
         if let Some(servers) = servers {
@@ -30,7 +30,7 @@ fn a_server_may_be_named_by_a_variable_and_the_option_wins() {
 }
 
 #[test]
-fn o18_nonsense_is_64_before_anything_is_sent() {
+fn invalid_arguments_exit_64_before_anything_is_sent() {
     let server = shared();
     let mut monitor = server.monitor();
     let key = key();
@@ -89,7 +89,7 @@ fn several_servers_vote() {
 
 /// Whoever is told that too few servers can tell is told of each of them.
 #[test]
-fn each_command_names_every_server_that_cannot_tell() {
+fn each_command_names_every_server_that_failed() {
     opened([shared()]);
     let one = format!("{}?durable=yes", shared().url());
     let to = |command| {
@@ -111,7 +111,7 @@ fn each_command_names_every_server_that_cannot_tell() {
 }
 
 #[test]
-fn help_and_version_are_there_and_show_no_password() {
+fn help_and_version_work_and_show_no_password() {
     let url = "redis://u:hunter2@h";
     for command in ["run", "acquire", "extend", "release", "status", "--help"] {
         let words: &[&str] = if command == "--help" { &[] } else { &["--help"] };

@@ -8,7 +8,7 @@ use tenure_testkit::{Server, ServerKind, TempDir};
 use crate::tool::{Tenure, is_free, key, shared};
 
 #[test]
-fn o23_o24_a_wait_that_ran_out_is_busy_and_the_command_never_starts() {
+fn a_wait_that_timed_out_is_busy_and_the_command_never_starts() {
     let key = key();
     shared().cmd(&["SET", &key, "somebody", "PX", "60000"]);
     let run = Tenure::new().server(shared()).args(["--wait", "300ms", &key]).sh("echo ran");
@@ -18,7 +18,7 @@ fn o23_o24_a_wait_that_ran_out_is_busy_and_the_command_never_starts() {
 }
 
 #[test]
-fn o24_a_wait_that_was_cancelled_is_told_by_its_signal() {
+fn a_cancelled_wait_exits_by_its_signal() {
     let key = key();
     shared().cmd(&["SET", &key, "somebody", "PX", "60000"]);
     let mut monitor = shared().monitor();
@@ -29,7 +29,7 @@ fn o24_a_wait_that_was_cancelled_is_told_by_its_signal() {
 }
 
 #[test]
-fn o24_a_server_that_dies_during_the_wait_is_unreachable_and_not_busy() {
+fn a_server_that_dies_during_the_wait_is_unreachable_and_not_busy() {
     let server = Server::start(ServerKind::Redis70);
     let mut monitor = server.monitor();
     server.cmd(&["SET", "k", "somebody", "PX", "60000"]);
@@ -40,7 +40,7 @@ fn o24_a_server_that_dies_during_the_wait_is_unreachable_and_not_busy() {
 }
 
 #[test]
-fn o26_by_default_all_run_one_after_another_and_without_waiting_one_does() {
+fn by_default_all_run_in_turn_and_without_waiting_only_one_does() {
     let key = key();
     let dir = TempDir::new();
     let go_on = dir.path().join("go_on");
@@ -63,7 +63,7 @@ fn o26_by_default_all_run_one_after_another_and_without_waiting_one_does() {
 }
 
 #[test]
-fn who_is_waited_for_is_said_when_asked_for() {
+fn verbose_names_the_holder_while_waiting() {
     let key = key();
     shared().cmd(&["SET", &key, "somebody", "PX", "60000"]);
     let run = Tenure::new().server(shared()).args(["--verbose", &key]).sh("echo ran");

@@ -14,17 +14,17 @@ use crate::node::{self, Command, Node};
 use crate::steps::{Listen, MarkerStep, Step, locks, sequences};
 
 #[test]
-fn redis_70_does_as_the_model() {
+fn redis_70_matches_the_model() {
     does_as_the_model(ServerKind::Redis70);
 }
 
 #[test]
-fn valkey_81_does_as_the_model() {
+fn valkey_81_matches_the_model() {
     does_as_the_model(ServerKind::Valkey81);
 }
 
 #[test]
-fn valkey_91_does_as_the_model() {
+fn valkey_91_matches_the_model() {
     does_as_the_model(ServerKind::Valkey91);
 }
 

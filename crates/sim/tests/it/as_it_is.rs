@@ -102,7 +102,7 @@ fn two_clients_that_take_the_lock_by_force() {
 }
 
 #[test]
-fn two_clients_that_resume_confirm_and_ask_for_a_lost_key_again() {
+fn two_clients_that_resume_confirm_and_repair() {
     let config = Config { keeps: true, ..TWO };
     let faults = Faults { disconnects: 1, deletes: 1, renewals: 1, ..FAULTS };
     all("two, a disconnect, a DEL, 1 request of a holder", 90_000, Config { faults, ..config });
@@ -132,7 +132,7 @@ fn three_clients_as_far_as_time_permits() {
 }
 
 #[test]
-fn much_at_once_as_far_as_time_permits() {
+fn many_faults_at_once_as_far_as_time_permits() {
     let states = scale(200_000, 5_000_000);
     let faults =
         Faults { ticks: Some(4), disconnects: 2, crashes: 1, deletes: 1, renewals: 1, resends: 0 };
@@ -144,7 +144,7 @@ fn much_at_once_as_far_as_time_permits() {
 
 /// Clients are all alike, so states that differ only in which is which are searched once.
 #[test]
-fn taking_clients_for_each_other_leaves_nothing_out() {
+fn symmetry_reduction_leaves_nothing_out() {
     let faults = Faults { ticks: Some(1), crashes: 1, ..FAULTS };
     for (clients, faults) in [(2, Faults { disconnects: 1, ..faults }), (3, FAULTS)] {
         let config = Config { clients, faults, ..TWO };

@@ -30,12 +30,12 @@ const NONE: Faults =
 const ONE_CUT: Faults = Faults { disconnects: 1, ..NONE };
 
 #[test]
-fn without_a_tombstone_a_late_acquisition_holds() {
+fn without_a_tombstone_a_late_acquisition_holds_the_lock() {
     finds(Kind::GhostHolder, 7, Flaw::NoTombstone, clients(1, ONE_CUT));
 }
 
 #[test]
-fn without_a_tombstone_a_late_acquisition_waits() {
+fn without_a_tombstone_a_late_acquisition_joins_the_queue() {
     finds(Kind::GhostWaiter, 9, Flaw::NoTombstone, clients(2, ONE_CUT));
 }
 
@@ -46,26 +46,26 @@ fn a_release_that_was_cut_off_must_leave_a_tombstone() {
 
 /// The bytes of an undone steal, or of an undone release by force, arrive late.
 #[test]
-fn what_is_done_by_force_must_obey_a_tombstone() {
+fn forced_commands_must_obey_a_tombstone() {
     let by_force = |clients, faults| Config { by_force: true, ..self::clients(clients, faults) };
     finds(Kind::GhostHolder, 6, Flaw::ForceIgnoresTombstone, by_force(1, ONE_CUT));
     finds(Kind::GhostForce, 8, Flaw::ForceIgnoresTombstone, by_force(2, ONE_CUT));
 }
 
 #[test]
-fn a_key_that_was_asked_for_once_more_needs_a_tombstone_too() {
+fn a_repeated_request_for_a_key_needs_a_tombstone_too() {
     let faults = Faults { disconnects: 1, renewals: 1, deletes: 1, ..NONE };
     let config = Config { keeps: true, ..clients(1, faults) };
     finds(Kind::GhostHolder, 11, Flaw::RepairIsForgotten, config);
 }
 
 #[test]
-fn who_gives_up_must_hand_on_what_was_set_for_it() {
+fn a_waiter_that_gives_up_must_hand_its_grant_on() {
     finds(Kind::GhostHolder, 6, Flaw::CancelOnlyDequeues, clients(2, NONE));
 }
 
 #[test]
-fn a_message_is_no_lease() {
+fn a_message_is_not_a_lease() {
     let faults = Faults { ticks: Some(1), ..NONE };
     finds(Kind::Belief, 9, Flaw::BelieveMessage, clients(2, faults));
 }
@@ -83,30 +83,30 @@ fn acquiring_again_must_not_lower_the_ttl() {
 }
 
 #[test]
-fn every_waiter_looks() {
+fn every_waiter_must_poll() {
     let faults = Faults { crashes: 1, ..NONE };
     finds(Kind::Stuck, 7, Flaw::OnlyHeadLooks, clients(3, faults));
 }
 
 #[test]
-fn a_waiter_brings_its_ticket_back() {
+fn a_waiter_must_bring_its_ticket_back() {
     let faults = Faults { ticks: Some(3), ..NONE };
     finds(Kind::Place, 12, Flaw::NoTicket, clients(3, faults));
 }
 
 #[test]
-fn a_waiter_asks_once_at_a_time() {
+fn a_waiter_must_send_one_request_at_a_time() {
     let faults = Faults { ticks: Some(3), resends: 1, ..NONE };
     finds(Kind::Place, 12, Flaw::Resend, Config { cancels: false, ..clients(3, faults) });
 }
 
 #[test]
-fn a_waiter_looks_after_a_reconnect() {
+fn a_waiter_must_poll_after_a_reconnect() {
     finds(Kind::Stuck, 2, Flaw::NoLookAfterReconnect, clients(1, ONE_CUT));
 }
 
 #[test]
-fn more_means_to_ask_again() {
+fn the_reply_more_means_to_ask_again() {
     let faults = Faults { ticks: Some(2), crashes: 1, ..NONE };
     let config = Config { most_served: 1, ..clients(2, faults) };
     finds(Kind::Stuck, 8, Flaw::MoreIsForgotten, config);

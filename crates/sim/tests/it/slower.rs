@@ -19,7 +19,7 @@ fn without(flaw: Flaw, config: Config, liveness_every: usize) -> u8 {
 }
 
 #[test]
-fn a_stand_in_need_not_wait_for_the_ttl_that_it_was_told() {
+fn a_successor_watch_need_not_wait_for_the_full_ttl() {
     let faults = Faults { renewals: 1, ..FAULTS };
     let config = Config { clients: 3, cancels: false, faults, ..Config::default() };
     assert_eq!(worst(config, 1), 3, "as long as a renewed lease has left");
@@ -29,7 +29,7 @@ fn a_stand_in_need_not_wait_for_the_ttl_that_it_was_told() {
 /// One client has crashed with the lock and two more waiters; the other looks, and serves one of
 /// those, who looks alive. It must know whom to suspect, and not wait a second for each place.
 #[test]
-fn a_caller_that_serves_another_stands_in() {
+fn a_caller_that_serves_another_becomes_its_successor_watch() {
     let config =
         Config { attempts: 3, together: true, cancels: false, faults: FAULTS, ..Config::default() };
     assert_eq!(worst(config, 25), 6);
@@ -37,7 +37,7 @@ fn a_caller_that_serves_another_stands_in() {
 }
 
 #[test]
-fn a_release_of_nothing_serves_the_queue() {
+fn releasing_a_missing_key_serves_the_queue() {
     let faults = Faults { ticks: Some(2), crashes: 0, ..FAULTS };
     let config = Config { faults, ..Config::default() };
     let limits = Limits::default();
@@ -50,7 +50,7 @@ fn a_release_of_nothing_serves_the_queue() {
 
 /// Patience is what finds the difference above.
 #[test]
-fn patience_has_an_end() {
+fn a_wait_longer_than_the_limit_is_found() {
     let faults = Faults { renewals: 1, ..FAULTS };
     let config = Config { clients: 3, cancels: false, patience: 3, faults, ..Config::default() };
     let config = Config { flaw: Some(Flaw::NoStandIn), ..config };

@@ -44,7 +44,7 @@ fn four_clients() {
 
 /// Walks that cannot find what is wrong prove nothing.
 #[test]
-fn walks_find_flaws() {
+fn random_walks_find_flaws() {
     let flaws = [Flaw::NoTombstone, Flaw::BelieveMessage, Flaw::LowerTtl, Flaw::NoTicket];
     for flaw in flaws {
         let report = walk(Config { flaw: Some(flaw), ..three() }, 10_000, 120, 7);

@@ -23,7 +23,7 @@ fn sent<T: Send>(future: T) -> T {
 }
 
 #[test]
-fn handles_may_go_to_any_thread_and_stay_there() {
+fn handles_are_send_sync_and_static() {
     shared_anywhere::<Client>();
     shared_anywhere::<Lock>();
     shared_anywhere::<LockGuard>();
@@ -38,7 +38,7 @@ fn handles_may_go_to_any_thread_and_stay_there() {
 
 /// A guard is one right: a clone would be a second one, a default one that nobody gave.
 #[test]
-fn a_guard_cannot_be_copied_or_made_from_nothing() {
+fn a_guard_implements_neither_clone_nor_default() {
     // Both impls apply to a type that has the trait, and then the call is ambiguous: this compiles
     // only because the guards have none of the traits.
     macro_rules! has_not {
@@ -60,7 +60,7 @@ fn a_guard_cannot_be_copied_or_made_from_nothing() {
 }
 
 #[test]
-fn errors_are_errors_that_may_travel() {
+fn errors_are_send_sync_and_static() {
     an_error::<AcquireError>();
     an_error::<ExtendError>();
     an_error::<ReleaseError>();
@@ -78,7 +78,7 @@ fn errors_are_errors_that_may_travel() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn futures_may_go_to_any_thread() {
+async fn futures_are_send() {
     let client = Client::connect("memory://").unwrap();
     let lock = client.lock("k");
     let ran = sent(lock.run(async |lease| lease.fencing_token()));
@@ -169,7 +169,7 @@ fn passwords_are_in_no_message() {
 }
 
 #[test]
-fn a_bad_address_is_told_without_its_password() {
+fn a_bad_address_is_reported_without_its_password() {
     let mut told = 0;
     for address in [
         format!("redis://u:{PASSWORD}@host:port"),

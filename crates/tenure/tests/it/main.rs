@@ -2,7 +2,7 @@
 //!
 //! - [`contract`]: the same cases for every store and both ways of calling.
 //! - [`wire`]: what servers see, and what other libraries may rely on.
-//! - [`seeds`], [`cases`], [`peers`]: what earlier locks got wrong, one test per finding.
+//! - [`cases`], [`peers`], [`tutorials`]: what earlier locks got wrong; `docs/origins.md` names the sources.
 //! - [`faults`]: each thing that can break, broken on purpose.
 //! - [`hostile`]: servers that do what no server should.
 //! - [`queue`]: those who wait.
@@ -34,10 +34,10 @@ mod peers;
 mod program;
 mod queue;
 mod quorum;
-mod seeds;
 mod servers;
 #[cfg(feature = "file")]
 mod store;
+mod tutorials;
 mod wire;
 mod words;
 

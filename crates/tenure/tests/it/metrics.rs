@@ -131,7 +131,7 @@ fn count() {
 const RENEWAL_FAILED: &str = "tenure_renewal_failed_total class=stock";
 
 #[test]
-fn everything_is_counted_once_and_by_the_name_that_readme_gives_it() {
+fn every_metric_is_counted_once_under_its_documented_name() {
     let [server, new, old] = ServerKind::ALL.map(Server::start);
     servers::open([&old]);
     let several = format!("{},{}", new.url(), servers::quorum([&old]));

@@ -182,7 +182,7 @@ fn late_requests_arrive_when_they_are_delivered() {
 }
 
 #[test]
-fn gates_let_so_many_replies_through() {
+fn a_gate_lets_the_given_number_of_replies_through() {
     let (_server, proxy) = behind();
     let mut raw = proxy.raw();
     proxy.gate_replies(1, Gated::Held);
@@ -220,7 +220,7 @@ fn bytes_one_at_a_time_still_arrive() {
 }
 
 #[test]
-fn a_dead_server_behind_it_is_a_reset() {
+fn a_dead_server_behind_the_proxy_causes_a_reset() {
     let (server, proxy) = behind();
     let mut raw = proxy.raw();
     raw.cmd(&["PING"]);

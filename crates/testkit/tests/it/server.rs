@@ -175,7 +175,7 @@ fn pipelined_commands_are_answered_in_order() {
 }
 
 #[test]
-fn a_server_says_what_it_thinks_of_its_arguments() {
+fn a_server_reports_errors_in_its_arguments() {
     let start = || Server::builder(ServerKind::Redis70).arg("--no-such-thing").arg("1").start();
     let panic = std::panic::catch_unwind(start).unwrap_err();
     let text = panic.downcast_ref::<String>().unwrap();

@@ -105,7 +105,7 @@ fn others() -> Vec<(&'static str, Seen, Held)> {
 }
 
 #[test]
-fn acquire_and_resume_leave_what_another_holds() {
+fn acquire_and_resume_leave_the_lock_of_another_alone() {
     for op in [acquire(60_000), resume(60_000)] {
         let row = |(name, holder, held): (_, Seen, _)| {
             let keys = [holder, fence(7, 5_000)];
@@ -116,7 +116,7 @@ fn acquire_and_resume_leave_what_another_holds() {
 }
 
 #[test]
-fn steal_takes_it_from_whoever_holds_it_and_leaves_data_alone_unless_told() {
+fn steal_takes_any_lock_and_leaves_data_alone_unless_asked() {
     let row = |name, holder, op: Op| {
         let after = [token(&ours(), 1_000), fence(NOW + 2, DAY + 1_000)];
         Case(name, [holder, fence(NOW + 1, 5_000)], op, granted(NOW + 2), after)
@@ -141,7 +141,7 @@ fn steal_takes_it_from_whoever_holds_it_and_leaves_data_alone_unless_told() {
 }
 
 #[test]
-fn resume_goes_on_and_never_begins() {
+fn resume_continues_a_lease_and_never_creates_one() {
     check(&[
         Case(
             "ended: nothing is created",

@@ -6,7 +6,7 @@ use super::*;
 
 /// A fault is a typed answer; no lock is left behind, and nothing was written at all.
 #[test]
-fn a_faulty_counter_grants_nothing_and_is_left_as_it_is() {
+fn an_invalid_counter_grants_nothing_and_stays_unchanged() {
     let mut faults = vec![
         (hash(NO_END), FenceFault::Type),
         (hash(500), FenceFault::Type),
@@ -40,7 +40,7 @@ fn a_faulty_counter_grants_nothing_and_is_left_as_it_is() {
 }
 
 #[test]
-fn numbers_go_to_the_last_and_not_over() {
+fn numbers_reach_the_maximum_and_never_overflow() {
     let row = |name, last: Seen, granted_: u64| {
         Case(
             name,
@@ -84,7 +84,7 @@ fn a_number_outlives_its_lease() {
 }
 
 #[test]
-fn numbers_grow_whatever_becomes_of_the_keys() {
+fn numbers_grow_whatever_keys_are_lost() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         let mut last = number(0);

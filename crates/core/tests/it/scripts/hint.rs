@@ -37,7 +37,7 @@ fn release_of_lease() -> Op {
 }
 
 #[test]
-fn all_who_listen_are_told_of_a_lease_that_was_given_up() {
+fn every_subscriber_is_notified_of_a_release() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         let mut listeners = [listener(&node), listener(&node)];
@@ -60,7 +60,7 @@ fn all_who_listen_are_told_of_a_lease_that_was_given_up() {
 }
 
 #[test]
-fn a_user_who_may_tell_nobody_releases_all_the_same() {
+fn a_user_without_publish_can_still_release() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         let mut listener = listener(&node);

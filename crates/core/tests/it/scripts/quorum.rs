@@ -27,7 +27,7 @@ fn confirmed(answer: Confirmation) -> Reply {
 }
 
 #[test]
-fn a_proposal_stands_for_the_clock() {
+fn a_proposal_replaces_the_clock() {
     let row = |name, last: Seen, proposed, n| {
         Case(
             name,
@@ -59,7 +59,7 @@ fn a_proposal_stands_for_the_clock() {
 
 /// A refusal tells the last number: the next proposal is to be larger.
 #[test]
-fn every_answer_to_a_proposal_tells_the_last_number_and_the_clock() {
+fn every_reply_to_a_proposal_has_the_last_number_and_the_clock() {
     let same =
         |name, keys: [Seen; 2], reply| Case(name, keys.clone(), propose(1_000, NOW), reply, keys);
     let by_bob = Reply::Held(held(bob(), Some(500)));
@@ -92,7 +92,7 @@ fn every_answer_to_a_proposal_tells_the_last_number_and_the_clock() {
 }
 
 #[test]
-fn confirm_raises_the_number_under_the_tokens_own_lock_alone() {
+fn confirm_raises_the_number_only_while_its_token_holds_the_lock() {
     let ours_at = |n| confirmed(Confirmation::Ours(number(n)));
     let row = |name, before: [Seen; 2], reply, after| Case(name, before, confirm(7), reply, after);
     let same = |name, keys: [Seen; 2], answer| row(name, keys.clone(), confirmed(answer), keys);
@@ -143,7 +143,7 @@ fn confirm_raises_the_number_under_the_tokens_own_lock_alone() {
 }
 
 #[test]
-fn a_release_leaves_the_number_of_its_lease() {
+fn a_release_stores_the_number_of_its_lease() {
     let row = |name, before: Seen, after: Seen| {
         let reply = released(Release::Released(alice()));
         Case(name, [token(&ours(), 400), before], release_at(7), reply, [nothing(), after])
@@ -166,7 +166,7 @@ fn a_release_leaves_the_number_of_its_lease() {
 
 /// What a damaged counter of another node says must not become this one's.
 #[test]
-fn a_number_that_is_far_ahead_is_neither_confirmed_nor_left_behind() {
+fn a_number_far_ahead_is_neither_confirmed_nor_stored_by_a_release() {
     let confirm_row = |name, last: Seen, n, answer, after: Seen| {
         let keys = [token(&ours(), 400), last];
         Case(name, keys, confirm(n), confirmed(answer), [token(&ours(), 400), after])
@@ -212,7 +212,7 @@ fn a_number_that_is_far_ahead_is_neither_confirmed_nor_left_behind() {
 }
 
 #[test]
-fn the_clock_is_told_exactly() {
+fn the_clock_is_reported_exactly() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         for wall_us in [NOW, NOW + 1, 1_760_000_000_000_001, (1 << 53) + 1] {
@@ -224,7 +224,7 @@ fn the_clock_is_told_exactly() {
 
 /// Two nodes that numbered an attempt differently give the same number next, in one round trip.
 #[test]
-fn a_confirmation_or_a_release_makes_nodes_agree() {
+fn a_confirmation_or_a_release_makes_the_nodes_agree() {
     for kind in ServerKind::ALL {
         let mut nodes = [Node::start(kind), Node::start(kind)];
         put(&mut nodes[0], &[nothing(), fence(NOW + 3, 5_000)]);

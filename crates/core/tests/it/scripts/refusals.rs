@@ -7,7 +7,7 @@ use super::*;
 
 /// A key without an end would be held for ever, so the script itself looks at the TTL.
 #[test]
-fn a_ttl_that_is_none_is_refused_by_the_script() {
+fn an_invalid_ttl_is_refused_by_the_script() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         let before = [token(&ours(), 500), fence(7, 500)];
@@ -54,7 +54,7 @@ fn a_ttl_that_is_none_is_refused_by_the_script() {
 }
 
 #[test]
-fn a_full_server_grants_nothing_and_lets_holders_keep_their_locks() {
+fn a_server_out_of_memory_grants_nothing_and_still_renews() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         put(&mut node, &[token(&ours(), 500), fence(7, 500)]);
@@ -80,7 +80,7 @@ fn a_full_server_grants_nothing_and_lets_holders_keep_their_locks() {
 }
 
 #[test]
-fn a_user_who_lacks_a_command_is_told_so_and_leaves_nothing() {
+fn a_user_without_a_command_gets_an_error_and_leaves_nothing() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         let held = [token(&ours(), 500), fence(7, 500)];
@@ -128,7 +128,7 @@ fn a_user_who_lacks_a_command_is_told_so_and_leaves_nothing() {
 
 /// The right to the lock's key alone is not enough, and one key too many refuses a whole batch.
 #[test]
-fn a_user_who_lacks_a_key_is_told_so_before_anything_is_run() {
+fn a_user_without_a_key_gets_an_error_before_anything_runs() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         let held = [token(&ours(), 500), fence(7, 500)];
@@ -175,7 +175,7 @@ fn a_primary_without_its_replicas_grants_nothing() {
 
 /// A replica would otherwise say that a lock is free which it has not heard of yet.
 #[test]
-fn a_replica_answers_nothing_that_may_be_out_of_date() {
+fn a_replica_answers_nothing_that_may_be_stale() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         // Nobody listens there: the server keeps what it has, and waits.

@@ -5,7 +5,7 @@ use tenure_core::{FenceFault, Inspection, Source};
 use super::*;
 
 #[test]
-fn release_deletes_the_tokens_own_lock_alone() {
+fn release_deletes_only_the_lock_of_its_token() {
     let kept = fence(7, 5_000);
     let row = |name, before: Seen, release_, after: Seen| {
         let reply = released(release_);
@@ -23,7 +23,7 @@ fn release_deletes_the_tokens_own_lock_alone() {
 }
 
 #[test]
-fn force_release_deletes_whatever_holds_it_and_leaves_data_alone_unless_told() {
+fn force_release_deletes_any_lock_and_leaves_data_alone_unless_asked() {
     let kept = || fence(7, 5_000);
     let row = |name, before, op: Op, release| {
         Case(name, [before, kept()], op, released(release), [nothing(), kept()])
@@ -48,7 +48,7 @@ fn force_release_deletes_whatever_holds_it_and_leaves_data_alone_unless_told() {
 }
 
 #[test]
-fn inspect_tells_and_changes_nothing() {
+fn inspect_reports_and_changes_nothing() {
     let row = |name, keys: [Seen; 2], held, last_number: Option<u64>| {
         let last_number = last_number.map(number);
         let fault = match &keys[1] {

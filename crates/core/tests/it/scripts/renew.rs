@@ -5,7 +5,7 @@ use tenure_core::RenewalAnswer;
 use super::*;
 
 #[test]
-fn renew_raises_what_the_token_holds() {
+fn renew_raises_the_ttl_of_a_lock_that_the_token_holds() {
     // The fence key of a lease of 60 s has 86,460 s, and half of that is 43,230 s.
     let row = |name, before, after| {
         let reply = Reply::Renewed(vec![RenewalAnswer::Renewed]);
@@ -42,7 +42,7 @@ fn renew_raises_what_the_token_holds() {
 }
 
 #[test]
-fn renew_leaves_what_the_token_does_not_hold() {
+fn renew_leaves_other_locks_alone() {
     let row = |name, lock, answer| {
         // Its fence is not touched either, short as its life is.
         let keys = [lock, fence(7, 50)];
@@ -57,7 +57,7 @@ fn renew_leaves_what_the_token_does_not_hold() {
 }
 
 #[test]
-fn a_full_batch_is_renewed_each_by_its_own() {
+fn each_lease_of_a_full_batch_is_renewed_by_its_own_ttl() {
     let name = |i: u64| LockKey::new(format!("order:{i}")).unwrap();
     let token = |i: u64| Token::new(u128::from(i), &HolderLabel::new("alice/1").unwrap());
     let renewals = (0..256).map(|i| Renewal { key: name(i), token: token(i), ttl: ttl(1_000 + i) });

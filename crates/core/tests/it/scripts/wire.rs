@@ -40,7 +40,7 @@ fn every_reply_begins_with_the_number_of_its_request() {
 }
 
 #[test]
-fn the_reply_to_another_request_is_not_read() {
+fn the_reply_to_another_request_is_rejected() {
     let words = ["1", "free", "nobody"].map(|word| Answer::Bytes(word.into()));
     let answer = Answer::Array(words.to_vec());
     let read = |request| script::read(&release(), request, answer.clone());
@@ -49,7 +49,7 @@ fn the_reply_to_another_request_is_not_read() {
 }
 
 #[test]
-fn keys_and_tokens_of_any_bytes_make_the_round_trip() {
+fn keys_and_tokens_of_any_bytes_round_trip() {
     let long = vec![b'\n'; LockKey::MAX_BYTES];
     let every_byte: Vec<u8> = (0..=255).collect();
     let keys: [&[u8]; 9] = [
@@ -104,7 +104,7 @@ fn keys_and_tokens_of_any_bytes_make_the_round_trip() {
 
 /// The three conditions: set only if absent, with an end in the same step, to a value of its own.
 #[test]
-fn a_grant_is_one_set_with_its_end() {
+fn a_grant_is_one_set_with_a_ttl() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         let monitor = node.server.monitor();

@@ -36,34 +36,34 @@ const ANY: [Fault; 5] =
     [Fault::RestartEmpty, Fault::RestartKept, Fault::Replicated, Fault::Flushed, Fault::MarkerLost];
 
 #[test]
-fn one_fault_of_any_kind_lets_no_two_hold_the_lock() {
+fn one_fault_of_any_kind_never_makes_two_holders() {
     all("any one fault", 229_000, &with(&ANY, 1));
 }
 
 #[test]
-fn nor_when_leases_that_ran_out_come_back() {
+fn one_fault_and_resumed_leases_never_make_two_holders() {
     let returns = ForgettingConfig { returns: true, ..with(&ANY, 1) };
     some("any one fault, leases come back", 911_000, &returns);
 }
 
 #[test]
-fn nor_do_two_empty_restarts_at_any_times() {
+fn two_empty_restarts_never_make_two_holders() {
     some("two empty restarts", 454_000, &with(&[Fault::RestartEmpty], 2));
 }
 
 #[test]
-fn nor_does_an_empty_restart_with_a_clock_set_forward() {
+fn an_empty_restart_with_a_clock_step_never_makes_two_holders() {
     let faults = [Fault::RestartEmpty, Fault::ClockForward];
     some("an empty restart and a step", 494_000, &with(&faults, 2));
 }
 
 #[test]
-fn nor_do_two_faults_that_are_a_span_apart() {
+fn two_faults_one_span_apart_never_make_two_holders() {
     some("two faults of any kind", 8_945_000, &ForgettingConfig { gap: 3, ..with(&ANY, 2) });
 }
 
 #[test]
-fn nor_does_a_durable_server_that_opens_at_once_after_a_restart() {
+fn a_durable_server_that_opens_at_once_never_makes_two_holders() {
     let faults = [Fault::RestartEmpty, Fault::RestartKept, Fault::Replicated];
     let durable = ForgettingConfig { is_durable: true, gap: 3, ..with(&faults, 2) };
     some("durable", 4_292_000, &durable);
@@ -71,7 +71,7 @@ fn nor_does_a_durable_server_that_opens_at_once_after_a_restart() {
 
 /// Locks of one server need not have one longest TTL.
 #[test]
-fn nor_does_a_span_above_the_ttl() {
+fn a_span_above_the_ttl_never_makes_two_holders() {
     let config = ForgettingConfig { span: 3, ..with(&[Fault::RestartEmpty, Fault::Flushed], 1) };
     some("a span above the TTL", 102_000, &config);
 }

@@ -28,30 +28,30 @@ fn an_uptime_is_no_proof_once_a_clock_steps() {
 }
 
 #[test]
-fn an_uptime_does_not_tell_of_a_replication_nor_of_a_flush() {
+fn an_uptime_shows_neither_a_replication_nor_a_flush() {
     refuted(Rule::Uptime, 8, &with(&[Fault::Replicated], 1));
     refuted(Rule::Uptime, 8, &with(&[Fault::Flushed], 1));
 }
 
 #[test]
-fn what_a_client_remembers_of_runs_helps_nobody_who_is_new() {
+fn the_memory_of_one_client_does_not_help_a_new_one() {
     refuted(Rule::RunMemory, 9, &with(&[Fault::RestartEmpty, Fault::ClockForward], 2));
     refuted(Rule::RunMemory, 8, &with(&[Fault::Replicated], 1));
     refuted(Rule::RunMemory, 8, &with(&[Fault::Flushed], 1));
 }
 
 #[test]
-fn a_marker_without_an_identity_is_taken_along_by_a_replica() {
+fn a_marker_without_an_identity_is_copied_to_a_replica() {
     refuted(Rule::NoIdentity, 8, &with(&[Fault::Replicated], 1));
 }
 
 #[test]
-fn a_run_alone_does_not_tell_of_a_replica_that_was_one_before() {
+fn a_run_id_alone_does_not_show_a_former_replica() {
     refuted(Rule::RunAlone, 20, &with(&[Fault::Replicated], 2));
 }
 
 #[test]
-fn a_server_without_a_marker_is_not_new() {
+fn a_server_without_a_marker_is_not_necessarily_new() {
     refuted(Rule::MissingIsNew, 8, &with(&[Fault::RestartEmpty], 1));
     refuted(Rule::MissingIsNew, 8, &with(&[Fault::Flushed], 1));
 }
@@ -67,7 +67,7 @@ fn the_clock_of_the_server_alone_is_not_enough() {
 }
 
 #[test]
-fn what_a_closed_server_renews_must_not_count() {
+fn renewals_of_a_closed_server_must_not_count() {
     refuted(Rule::AnyRenewal, 17, &with(&[Fault::RestartEmpty], 1));
 }
 
@@ -76,12 +76,12 @@ fn returning(faults: &[Fault]) -> ForgettingConfig {
 }
 
 #[test]
-fn what_a_closed_server_proves_must_not_count() {
+fn proofs_of_a_closed_server_must_not_count() {
     refuted(Rule::AnyProof, 20, &returning(&[Fault::Replicated]));
 }
 
 #[test]
-fn what_a_closed_server_resumes_must_not_count() {
+fn resumptions_of_a_closed_server_must_not_count() {
     refuted(Rule::AnyResumption, 20, &returning(&[Fault::Replicated]));
 }
 

@@ -33,9 +33,9 @@ fn dishonest() -> NumbersConfig {
     NumbersConfig { timing: Timing::Dishonest, ..honest() }
 }
 
-/// P1 to P4.
+/// Numbers are unique, grow from one hold to the next, and no two attempts hold the lock at once.
 #[test]
-fn two_attempts_when_time_is_honest() {
+fn two_attempts_with_honest_clocks() {
     all("two, honest", 12_900, honest());
     all("two, honest, time limits", 169_000, NumbersConfig { limits: true, ..honest() });
     all("two, honest, from three numbers", 38_000, NumbersConfig { last: [0, 1, 2], ..honest() });
@@ -51,9 +51,9 @@ fn two_attempts_that_propose() {
     }
 }
 
-/// P1 and P2, with no regard to time at all.
+/// Keys may vanish at any time: numbers stay unique and in order.
 #[test]
-fn two_attempts_whatever_time_does() {
+fn two_attempts_with_arbitrary_clocks() {
     all("two, dishonest", 1_166_000, dishonest());
 }
 

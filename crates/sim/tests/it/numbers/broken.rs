@@ -20,24 +20,24 @@ fn dishonest() -> NumbersConfig {
 }
 
 #[test]
-fn the_largest_number_alone_is_given_twice() {
+fn the_largest_number_alone_gives_duplicates() {
     finds(Kind::SameNumber, 12, NumbersFlaw::NaiveMaximum, NumbersConfig::default());
 }
 
 /// What was written back where another holds the lock says nothing of that other's number.
 #[test]
-fn what_is_written_back_unconditionally_is_given_twice() {
+fn an_unconditional_write_back_gives_duplicates() {
     finds(Kind::SameNumber, 15, NumbersFlaw::UnconditionalWriteBack, NumbersConfig::default());
     finds(Kind::SameNumber, 14, NumbersFlaw::UnconditionalWriteBack, dishonest());
 }
 
 #[test]
-fn a_grant_that_was_not_heard_may_be_above_what_it_confirms() {
+fn counting_a_grant_whose_reply_was_lost_gives_duplicates() {
     finds(Kind::SameNumber, 16, NumbersFlaw::CountLostGrants, dishonest());
 }
 
 #[test]
-fn the_middle_number_is_given_twice() {
+fn the_middle_number_gives_duplicates() {
     finds(Kind::SameNumber, 14, NumbersFlaw::MiddleNumber, dishonest());
 }
 
@@ -52,13 +52,13 @@ fn losing(losses: u8) -> NumbersConfig {
 }
 
 #[test]
-fn the_delay_alone_brings_no_number_back() {
+fn a_restart_delay_alone_breaks_the_order_of_numbers() {
     finds(Kind::Order, 12, NumbersFlaw::NoSuspect, losing(1));
 }
 
 /// An attempt that was confirmed before the loss is still to return when the others are read.
 #[test]
-fn a_repair_before_the_delay_is_over_misses_a_number() {
+fn a_repair_before_the_delay_has_passed_gives_duplicates() {
     let config = NumbersConfig { crashes: false, ..losing(1) };
     finds(Kind::SameNumber, 17, NumbersFlaw::EarlyRepair, config);
 }

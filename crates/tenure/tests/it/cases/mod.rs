@@ -1,6 +1,6 @@
-//! Faults of other locks from public trackers: one test per case, under its number.
+//! Faults of other locks, from public trackers. `docs/origins.md` names the source of each test.
 //!
-//! What belongs to the command is tested there.
+//! Cases about the command `tenure` are tested in its crate.
 
 mod ownership;
 mod renewal;

@@ -1,4 +1,4 @@
-//! O01 to O07: whose lock it is.
+//! Who owns the lock, and who may change it.
 
 use std::{
     thread,
@@ -19,8 +19,8 @@ fn client() -> Client {
 
 /// Reproduces: A's lease ends, B acquires, A releases: B's lock is deleted, and C gets in.
 #[test]
-fn o01_a_late_release_leaves_the_next_holder_alone() {
-    let key = unique_key("o01");
+fn a_late_release_leaves_the_next_holder_alone() {
+    let key = unique_key("ownership");
     let a =
         client().lock(&key).ttl(ms(150)).renewal(Renewal::Manual).acquire_within(LIMIT).unwrap();
     let b = client().lock(&key).ttl(secs(60)).label("b").acquire_within(secs(20)).unwrap();
@@ -38,8 +38,8 @@ fn o01_a_late_release_leaves_the_next_holder_alone() {
 /// Reproduces: A's renewals are on their way when its lease ends; B acquires; they arrive.
 /// Without an owner check they overwrite B's value, or lift B's TTL for ever.
 #[test]
-fn o02_a_late_renewal_changes_nothing_of_the_next_holder_s() {
-    let key = unique_key("o02");
+fn a_late_renewal_leaves_the_next_holder_alone() {
+    let key = unique_key("ownership");
     let proxy = Proxy::to(any());
     let a = Client::connect(&proxy.url()).unwrap().lock(&key).ttl(secs(2)).acquire().unwrap();
     // From here on A's requests stay on the way until the network heals.
@@ -65,7 +65,7 @@ fn o02_a_late_renewal_changes_nothing_of_the_next_holder_s() {
 /// The steps are one command, as `value_and_ttl_are_set_in_one_command_of_one_script` shows; here
 /// the TTL is there at any moment of a lock's life, and ends it when its holder is cut off.
 #[test]
-fn o03_a_holder_that_is_cut_off_leaves_a_key_that_ends() {
+fn a_disconnected_holder_leaves_a_key_that_expires() {
     let server = Server::start(ServerKind::Redis70);
     let proxy = Proxy::to(&server);
     let client = Client::connect(&proxy.url()).unwrap();
@@ -85,8 +85,8 @@ fn o03_a_holder_that_is_cut_off_leaves_a_key_that_ends() {
 
 /// Reproduces: the key is deleted under a holder that works on, and whose renewals are silent.
 #[test]
-fn o05_a_holder_whose_key_is_gone_is_told_and_makes_no_new_one() {
-    let key = unique_key("o05");
+fn a_holder_whose_key_is_gone_is_notified_and_creates_no_new_one() {
+    let key = unique_key("ownership");
     let guard = client().lock(&key).ttl(ms(1_500)).acquire().unwrap();
     let lease = guard.lease();
     assert_eq!(any().cmd(&["DEL", &key]).int(), 1);
@@ -110,8 +110,8 @@ fn o05_a_holder_whose_key_is_gone_is_told_and_makes_no_new_one() {
 /// Reproduces: a holder hears nothing past the end of its lease (a pause, a partition); another
 /// acquires meanwhile; the first works on as if nothing had been.
 #[test]
-fn o06_a_holder_that_hears_nothing_is_told_by_its_own_clock() {
-    let key = unique_key("o06");
+fn a_holder_without_replies_loses_its_lease_by_the_local_clock() {
+    let key = unique_key("ownership");
     let proxy = Proxy::to(any());
     let ttl = secs(3);
     let began = Instant::now();
@@ -132,7 +132,7 @@ fn o06_a_holder_that_hears_nothing_is_told_by_its_own_clock() {
 /// Reproduces: the server forgets everything (a restart without its data, FLUSHALL), or a replica
 /// that never had the key takes over. Another gets the lock at once; the first must notice.
 #[test]
-fn o07_a_holder_notices_that_the_server_has_forgotten_it() {
+fn a_holder_notices_that_the_server_lost_its_data() {
     type Forget = fn(&Server);
     let ways: [(&str, Forget); 2] = [
         ("a restart", Server::restart_empty),
@@ -157,7 +157,7 @@ fn o07_a_holder_notices_that_the_server_has_forgotten_it() {
 
 /// The replica: it has the lock's key no more than a primary that never saw it.
 #[test]
-fn o07_a_holder_notices_a_failover_that_lost_its_key() {
+fn a_holder_notices_a_failover_that_lost_its_key() {
     let primary = Server::builder(ServerKind::Redis70).tcp().start();
     let replica = Server::builder(ServerKind::Redis70).tcp().start();
     let proxy = Proxy::to(&primary);
@@ -177,8 +177,8 @@ fn o07_a_holder_notices_a_failover_that_lost_its_key() {
 
 /// A pause of the whole process is the same to it: what counts is the clock, read when asked.
 #[test]
-fn o06_validity_is_read_from_the_clock_and_not_from_a_timer() {
-    let lock = client().lock(unique_key("o06-clock")).ttl(ms(300)).renewal(Renewal::Manual);
+fn validity_is_read_from_the_clock_and_not_from_a_timer() {
+    let lock = client().lock(unique_key("clock")).ttl(ms(300)).renewal(Renewal::Manual);
     let guard = lock.acquire_within(LIMIT).unwrap();
     let first = guard.valid_for().unwrap();
     assert!(first <= ms(300 - 5), "{first:?}");

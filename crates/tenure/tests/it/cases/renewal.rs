@@ -1,4 +1,4 @@
-//! O08 to O10: what renews, and for how long.
+//! What is renewed, and for how long.
 
 use std::thread;
 
@@ -13,7 +13,7 @@ use crate::{
 /// Reproduces: acquire and release many times over, and then with the key deleted in between:
 /// what renewed stays behind each time.
 #[test]
-fn o08_nothing_renews_what_was_released() {
+fn a_released_lock_is_never_renewed() {
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
     let lock = client.lock("k").ttl(ms(1_200));
@@ -50,7 +50,7 @@ fn connections(server: &Server) -> usize {
 /// Reproduces: a cut and an outage shorter than what is left of the lease, and then another one.
 /// The first error ends the renewal for ever, or the failures of both add up.
 #[test]
-fn o09_outages_shorter_than_the_lease_lose_nothing() {
+fn outages_shorter_than_the_lease_lose_nothing() {
     let server = Server::start(ServerKind::Redis70);
     let proxy = Proxy::to(&server);
     let client = Client::connect(&proxy.url()).unwrap();
@@ -73,7 +73,7 @@ fn o09_outages_shorter_than_the_lease_lose_nothing() {
 
 /// A caller that waits outlasts an outage too, within its wait.
 #[test]
-fn o09_a_waiting_caller_survives_an_outage() {
+fn a_waiting_caller_survives_an_outage() {
     let server = Server::start(ServerKind::Redis70);
     let proxy = Proxy::to(&server);
     let client = Client::connect(&proxy.url()).unwrap();
@@ -97,7 +97,7 @@ fn o09_a_waiting_caller_survives_an_outage() {
 /// Reproduces: the first lock's renewals fail during a cut, and it expires. Later the same name is
 /// acquired again, and never renewed: the state of a dead renewal was kept by name.
 #[test]
-fn o10_after_a_loss_the_next_lease_of_the_same_name_is_renewed() {
+fn after_a_loss_the_next_lease_of_the_same_name_is_renewed() {
     let server = Server::start(ServerKind::Redis70);
     let proxy = Proxy::to(&server);
     let client = Client::connect(&proxy.url()).unwrap();

@@ -1,4 +1,4 @@
-//! O23 to O25: what acquire, wait and release come to.
+//! The results of acquire, wait and release.
 
 use std::thread;
 
@@ -16,8 +16,8 @@ use crate::{
 /// Reproduces: the wait runs out, and the body runs without the lock.
 /// A guard is only inside `Ok`, and `run` has nothing to give to the work without one.
 #[test]
-fn o23_nothing_runs_after_a_wait_that_ran_out() {
-    let key = unique_key("o23");
+fn nothing_runs_after_a_wait_that_timed_out() {
+    let key = unique_key("results");
     let client = Client::connect(&any().url()).unwrap();
     let guard = client.lock(&key).acquire().unwrap();
     let lock = client.lock(&key).wait(Wait::Within(ms(80)));
@@ -31,7 +31,7 @@ fn o23_nothing_runs_after_a_wait_that_ran_out() {
 
 /// Reproduces: busy, called off, and a dead server all come back as the same error.
 #[test]
-fn o24_busy_called_off_and_unreachable_are_three_results() {
+fn busy_cancelled_and_unreachable_are_three_results() {
     let server = Server::start(ServerKind::Redis70);
     let proxy = Proxy::to(&server);
     let holder = Client::connect(&server.url()).unwrap().lock("k").label("h").acquire().unwrap();
@@ -71,8 +71,8 @@ fn o24_busy_called_off_and_unreachable_are_three_results() {
 /// Reproduces: a release after the end returns false and no error, or throws something untyped;
 /// the second one throws again; and local state blocks the same process from acquiring anew.
 #[test]
-fn o25_a_release_after_the_end_says_so_and_blocks_nobody() {
-    let key = unique_key("o25");
+fn a_release_after_expiry_is_reported_and_blocks_nobody() {
+    let key = unique_key("results");
     let client = Client::connect(&any().url()).unwrap();
     let lock = client.lock(&key).ttl(ms(60)).renewal(Renewal::Manual);
     let guard = lock.acquire_within(LIMIT).unwrap();

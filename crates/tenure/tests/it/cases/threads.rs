@@ -1,4 +1,4 @@
-//! O11 and O12: holders that block, panic, and forget.
+//! Holders that block, panic, or leak their guard.
 
 use std::thread;
 
@@ -13,8 +13,8 @@ use crate::{
 /// Reproduces: a runtime with one thread; the task that holds the lock blocks it for several TTLs,
 /// so a renewal on that runtime never runs.
 #[tokio::test(flavor = "current_thread")]
-async fn o11_code_that_blocks_its_executor_does_not_starve_the_renewal() {
-    let key = unique_key("o11");
+async fn code_that_blocks_its_executor_does_not_starve_the_renewal() {
+    let key = unique_key("threads");
     let client = Client::connect(&any().url()).unwrap();
     let guard = client.lock(&key).ttl(ms(2_500)).acquire().await.unwrap();
     let value = get(any(), &key);
@@ -26,8 +26,8 @@ async fn o11_code_that_blocks_its_executor_does_not_starve_the_renewal() {
 
 /// Reproduces: the task that holds the lock panics, and its lock is renewed for ever.
 #[tokio::test]
-async fn o12_a_task_that_panics_releases() {
-    let key = unique_key("o12");
+async fn a_task_that_panics_releases() {
+    let key = unique_key("threads");
     let client = Client::connect(&any().url()).unwrap();
     let lock = client.lock(&key).ttl(secs(600));
     let task = tokio::spawn(async move {
@@ -40,8 +40,8 @@ async fn o12_a_task_that_panics_releases() {
 
 /// A guard that is leaked is renewed, as documented, but not for longer than the longest hold.
 #[test]
-fn o12_a_leaked_guard_holds_no_longer_than_it_may() {
-    let key = unique_key("o12-leak");
+fn a_leaked_guard_is_bounded_by_max_hold() {
+    let key = unique_key("leak");
     let client = tenure::blocking::Client::connect(&any().url()).unwrap();
     let lock = client.lock(&key).ttl(ms(2_500)).max_hold(secs(4));
     let guard = lock.acquire_within(LIMIT).unwrap();

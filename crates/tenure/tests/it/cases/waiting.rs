@@ -1,4 +1,4 @@
-//! O26 and O28: waiting or not, and how much of it.
+//! Waiting or trying once, and what waiting costs.
 
 use std::{
     sync::{
@@ -21,8 +21,8 @@ use crate::{
 
 /// Reproduces: "if it is busy, skip" was meant, and all five ran one after the other.
 #[test]
-fn o26_who_waits_runs_after_the_others_and_who_tries_does_not() {
-    let key = unique_key("o26");
+fn callers_that_wait_run_in_turn_and_callers_that_try_do_not() {
+    let key = unique_key("waiting");
     let clients = [(); 5].map(|()| Client::connect(&any().url()).unwrap());
     let (start, ran, inside) = (Barrier::new(5), AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
@@ -55,7 +55,7 @@ fn o26_who_waits_runs_after_the_others_and_who_tries_does_not() {
 
 /// Reproduces: one holds, two hundred wait, and the server is busy with their asking.
 #[test]
-fn o28_two_hundred_who_wait_ask_nothing() {
+fn two_hundred_waiters_send_nothing() {
     let server = Server::start(ServerKind::Valkey91);
     let clients = [(); 8].map(|()| Client::connect(&server.url()).unwrap());
     let guard = clients[0].lock("k").ttl(secs(600)).acquire().unwrap();

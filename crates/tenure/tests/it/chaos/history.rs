@@ -170,32 +170,32 @@ mod tests {
     }
 
     #[test]
-    fn one_after_the_other_agree() {
+    fn holders_one_after_the_other_pass() {
         agrees("held k 8 1 30 50 150\nvalid k 8 250\nended k 8 200\nheld k 9 0 10 200 300");
         agrees("held other 7 1 30 40 150");
     }
 
     #[test]
     #[should_panic(expected = "overlaps")]
-    fn who_believes_in_it_before_it_is_given_back_is_found() {
+    fn an_overlap_with_a_holder_is_found() {
         agrees("held k 8 1 30 49 150");
     }
 
     #[test]
     #[should_panic(expected = "overlaps")]
-    fn who_believes_in_it_while_a_killed_holders_lease_lasts_is_found() {
+    fn an_overlap_with_the_lease_of_a_killed_holder_is_found() {
         agrees("held k 8 1 30 60 150\nvalid k 8 250\nheld k 9 0 200 240 400");
     }
 
     #[test]
     #[should_panic(expected = "two have one number")]
-    fn a_number_that_two_have_is_found() {
+    fn a_duplicate_number_is_found() {
         agrees("held k 7 1 60 70 150");
     }
 
     #[test]
     #[should_panic(expected = "came after")]
-    fn a_later_one_with_a_smaller_number_is_found_even_if_it_is_over() {
+    fn a_later_hold_with_a_smaller_number_is_found_even_if_it_had_ended() {
         agrees("held k 6 1 60 70 0");
     }
 
@@ -204,19 +204,19 @@ mod tests {
     }
 
     #[test]
-    fn one_that_came_too_late_is_excused_by_a_stop() {
+    fn a_late_hand_over_is_excused_by_a_stop() {
         is_in_time("held k 6 1 60 70 99\nstopped 1 65 68\nheld k 7 1 60 70 100");
     }
 
     #[test]
     #[should_panic(expected = "too late")]
-    fn one_that_came_too_late_is_found() {
+    fn a_late_hand_over_is_found() {
         is_in_time("held k 6 1 60 70 99\nvalid k 6 200\nstopped 0 65 68");
     }
 
     #[test]
     #[should_panic(expected = "too late")]
-    fn one_that_was_over_when_it_came_is_found() {
+    fn a_grant_after_its_end_is_found() {
         is_in_time("held k 6 1 60 70 0");
     }
 

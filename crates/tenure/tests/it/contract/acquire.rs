@@ -21,14 +21,14 @@ pub(super) fn a_free_lock_is_acquired_and_a_released_one_again(at: &Place) {
     lock.try_acquire().unwrap().expect("a free lock").release().unwrap();
 }
 
-pub(super) fn a_lock_held_by_another_is_an_outcome_and_no_error(at: &Place) {
+pub(super) fn a_busy_lock_is_a_result_and_not_an_error(at: &Place) {
     let guard = at.client().lock(&at.key).acquire().unwrap();
     assert!(at.client().lock(&at.key).try_acquire().unwrap().is_none());
     assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Ok(()));
     guard.release().unwrap();
 }
 
-pub(super) fn a_client_does_not_enter_its_own_lock_twice(at: &Place) {
+pub(super) fn a_lock_is_not_reentrant(at: &Place) {
     let client = at.client();
     let lock = client.lock(&at.key);
     let guard = lock.acquire().unwrap();
@@ -39,7 +39,7 @@ pub(super) fn a_client_does_not_enter_its_own_lock_twice(at: &Place) {
     guard.release().unwrap();
 }
 
-pub(super) fn a_lock_released_meanwhile_is_taken_within_the_wait(at: &Place) {
+pub(super) fn a_lock_released_during_the_wait_is_acquired(at: &Place) {
     let guard = at.client().lock(&at.key).acquire().unwrap();
     let first = guard.fencing_token();
     let waiting = at.client().lock(&at.key);
@@ -51,7 +51,7 @@ pub(super) fn a_lock_released_meanwhile_is_taken_within_the_wait(at: &Place) {
     guard.release().unwrap();
 }
 
-pub(super) fn a_lock_that_is_free_at_the_last_moment_is_taken_and_none_later(at: &Place) {
+pub(super) fn a_lock_free_at_the_last_moment_is_acquired_and_none_later(at: &Place) {
     let wait = ms(800);
     let guard = at.client().lock(&at.key).acquire().unwrap();
     let waiting = at.client().lock(&at.key);
@@ -91,7 +91,7 @@ pub(super) fn a_wait_of_zero_is_one_try(at: &Place) {
     }
 }
 
-pub(super) fn a_wait_without_an_end_ends_with_the_release(at: &Place) {
+pub(super) fn an_unlimited_wait_ends_with_the_release(at: &Place) {
     let guard = at.client().lock(&at.key).acquire().unwrap();
     let waiting = at.client().lock(&at.key).wait(Wait::Forever);
     let waiter = thread::spawn(move || waiting.acquire());
@@ -101,7 +101,7 @@ pub(super) fn a_wait_without_an_end_ends_with_the_release(at: &Place) {
     waiter.join().unwrap().unwrap().release().unwrap();
 }
 
-pub(super) fn a_wait_that_ran_out_carries_how_long_and_who(at: &Place) {
+pub(super) fn a_wait_that_timed_out_reports_its_length_and_the_holder(at: &Place) {
     let guard = at.client().lock(&at.key).label("a b").acquire().unwrap();
     let wait = ms(120);
     let began = Instant::now();

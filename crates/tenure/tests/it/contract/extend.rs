@@ -30,7 +30,7 @@ pub(super) fn an_extension_never_shortens(at: &Place) {
 }
 
 /// An extension by less than the TTL moves no renewal past the end.
-pub(super) fn a_lease_that_is_extended_by_little_is_renewed_in_time(at: &Place) {
+pub(super) fn a_lease_extended_briefly_is_renewed_in_time(at: &Place) {
     let guard = at.client().lock(&at.key).ttl(secs(3)).acquire_within(LIMIT).unwrap();
     let began = Instant::now();
     while began.elapsed() < secs(4) {
@@ -45,7 +45,7 @@ pub(super) fn a_lease_that_is_extended_by_little_is_renewed_in_time(at: &Place) 
     guard.release().unwrap();
 }
 
-pub(super) fn a_ttl_that_is_none_is_refused_before_anything_is_sent(at: &Place) {
+pub(super) fn an_invalid_ttl_is_refused_before_anything_is_sent(at: &Place) {
     let guard = at.client().lock(&at.key).ttl(secs(60)).acquire().unwrap();
     for (ttl, words) in [
         (Duration::ZERO, "the TTL is zero"),
@@ -64,7 +64,7 @@ pub(super) fn a_ttl_that_is_none_is_refused_before_anything_is_sent(at: &Place) 
     guard.release().unwrap();
 }
 
-pub(super) fn a_lease_that_is_gone_is_not_extended_and_not_made_again(at: &Place) {
+pub(super) fn a_lost_lease_is_neither_extended_nor_recreated(at: &Place) {
     let guard = at.client().lock(&at.key).acquire().unwrap();
     at.client().lock(&at.key).force_release().unwrap();
     for _ in 0..2 {

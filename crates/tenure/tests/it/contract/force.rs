@@ -26,14 +26,14 @@ pub(super) fn a_stolen_lock_is_lost_to_its_new_holder(at: &Place) {
     at.client().lock(&at.key).steal().unwrap().release().unwrap();
 }
 
-pub(super) fn a_lock_released_by_force_is_gone_for_its_holder(at: &Place) {
+pub(super) fn a_lock_released_by_force_is_lost_to_its_holder(at: &Place) {
     let guard = at.client().lock(&at.key).ttl(ms(TTL)).acquire().unwrap();
     at.client().lock(&at.key).force_release().unwrap();
     assert_eq!(guard.lost(), LossReason::Gone);
     assert!(!at.is_held(), "made again by a renewal");
 }
 
-pub(super) fn a_release_by_force_says_who_held_it(at: &Place) {
+pub(super) fn force_release_names_the_holder(at: &Place) {
     let lock = at.client().lock(&at.key).label("worker 7");
     let guard = lock.acquire().unwrap();
     let Some(Holder::Tenure(label)) = lock.force_release().unwrap() else { panic!("nobody?") };

@@ -5,7 +5,7 @@ use tenure::{Holder, LossReason, ReleaseError, Renewal, Token};
 use super::place::Place;
 use crate::{LIMIT, ms, secs};
 
-pub(super) fn a_detached_lease_is_taken_up_by_another_client(at: &Place) {
+pub(super) fn a_detached_lease_is_resumed_by_another_client(at: &Place) {
     // The table in memory lives as long as one of its clients.
     let client = at.client();
     let guard = client.lock(&at.key).ttl(secs(20)).acquire().unwrap();
@@ -24,7 +24,7 @@ pub(super) fn a_detached_lease_is_taken_up_by_another_client(at: &Place) {
     assert!(!at.is_held());
 }
 
-pub(super) fn a_lease_is_taken_up_while_its_guard_lives(at: &Place) {
+pub(super) fn a_lease_is_resumed_while_its_guard_lives(at: &Place) {
     let first = at.client().lock(&at.key).ttl(secs(60)).acquire().unwrap();
     let lock = at.client().lock(&at.key).ttl(secs(5));
     let second = lock.resume(first.token().clone()).unwrap().expect("held by this token");
@@ -36,7 +36,7 @@ pub(super) fn a_lease_is_taken_up_while_its_guard_lives(at: &Place) {
     assert!(matches!(late, Err(ReleaseError::AlreadyReleased { .. })), "{late:?}");
 }
 
-pub(super) fn a_lease_that_has_ended_is_not_taken_up(at: &Place) {
+pub(super) fn a_lease_that_has_ended_is_not_resumed(at: &Place) {
     let client = at.client();
     let lock = client.lock(&at.key).ttl(ms(50)).renewal(Renewal::Manual);
     let token = lock.acquire_within(LIMIT).unwrap().detach();
@@ -45,7 +45,7 @@ pub(super) fn a_lease_that_has_ended_is_not_taken_up(at: &Place) {
     assert!(!at.is_held(), "taken anew");
 }
 
-pub(super) fn a_token_that_does_not_hold_takes_nothing_up(at: &Place) {
+pub(super) fn a_token_that_holds_nothing_resumes_nothing(at: &Place) {
     let client = at.client();
     let token = client.lock(format!("{}-other", at.key)).acquire().unwrap().detach();
     let guard = client.lock(&at.key).ttl(secs(20)).label("holder").acquire().unwrap();

@@ -5,7 +5,7 @@ use tenure::TtlLeft;
 use super::place::Place;
 use crate::secs;
 
-pub(super) fn odd_keys_stand_for_locks_as_they_are(at: &Place) {
+pub(super) fn odd_keys_are_used_exactly_as_given(at: &Place) {
     let name = at.key.as_bytes();
     let long = vec![b'x'; 64 * 1024 - name.len()];
     let client = at.client();
@@ -42,7 +42,7 @@ pub(super) fn odd_keys_stand_for_locks_as_they_are(at: &Place) {
     }
 }
 
-pub(super) fn what_stands_at_the_lock_is_told(at: &Place) {
+pub(super) fn inspect_reports_what_is_at_the_key(at: &Place) {
     let client = at.client();
     let lock = client.lock(&at.key).label("x").ttl(secs(20));
     let nothing = lock.inspect().unwrap();

@@ -11,7 +11,7 @@ pub(super) fn the_label_is_host_and_process_unless_set(at: &Place) {
     guard.release().unwrap();
 }
 
-pub(super) fn labels_of_all_sorts_reach_others_as_written(at: &Place) {
+pub(super) fn labels_of_all_kinds_are_shown_as_written(at: &Place) {
     let client = at.client();
     for (label, seen) in [
         ("", "(no label)"),

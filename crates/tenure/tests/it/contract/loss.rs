@@ -10,7 +10,7 @@ use tenure::{
 use super::place::Place;
 use crate::{LIMIT, ms, secs};
 
-pub(super) fn a_longest_hold_ends_the_lease_and_its_renewal(at: &Place) {
+pub(super) fn max_hold_ends_the_lease_and_its_renewal(at: &Place) {
     let lock = at.client().lock(&at.key).ttl(ms(1_200)).max_hold(ms(400));
     let began = Instant::now();
     let guard = lock.acquire_within(LIMIT).unwrap();
@@ -35,7 +35,7 @@ pub(super) fn a_lease_is_renewed_for_as_long_as_it_is_held(at: &Place) {
     guard.release().unwrap();
 }
 
-pub(super) fn a_lease_that_nobody_renews_is_lost_before_its_ttl_ends(at: &Place) {
+pub(super) fn a_lease_without_renewal_is_lost_before_its_ttl_ends(at: &Place) {
     let began = Instant::now();
     let lock = at.client().lock(&at.key).ttl(ms(400)).renewal(Renewal::Manual);
     let guard = lock.acquire_within(LIMIT).unwrap();
@@ -53,7 +53,7 @@ pub(super) fn a_lease_that_nobody_renews_is_lost_before_its_ttl_ends(at: &Place)
     at.becomes_free();
 }
 
-pub(super) fn all_who_wait_for_the_loss_are_told_the_same(at: &Place) {
+pub(super) fn all_callers_that_await_the_loss_get_the_same_reason(at: &Place) {
     let guard = at.client().lock(&at.key).acquire().unwrap();
     thread::scope(|scope| {
         let waiters: Vec<_> = (0..4)
@@ -79,7 +79,7 @@ pub(super) fn all_who_wait_for_the_loss_are_told_the_same(at: &Place) {
     assert_eq!(guard.lost(), LossReason::Gone, "those who come later, too");
 }
 
-pub(super) fn the_work_s_handle_ends_with_the_release(at: &Place) {
+pub(super) fn the_handle_of_the_work_ends_with_the_release(at: &Place) {
     let lock = at.client().lock(&at.key);
     let guard = lock.acquire().unwrap();
     let lease = guard.lease();
@@ -98,7 +98,7 @@ pub(super) fn the_work_s_handle_ends_with_the_release(at: &Place) {
     guard.release().unwrap();
 }
 
-pub(super) fn a_closed_client_holds_nothing_and_answers_so(at: &Place) {
+pub(super) fn a_closed_client_holds_nothing_and_says_so(at: &Place) {
     // The table in memory outlives the client that is closed.
     let witness = at.client();
     let client = at.client();

@@ -41,65 +41,65 @@ macro_rules! contract {
                 )
                 acquire:
                     a_free_lock_is_acquired_and_a_released_one_again,
-                    a_lock_held_by_another_is_an_outcome_and_no_error,
-                    a_client_does_not_enter_its_own_lock_twice,
-                    a_lock_released_meanwhile_is_taken_within_the_wait,
-                    a_lock_that_is_free_at_the_last_moment_is_taken_and_none_later,
+                    a_busy_lock_is_a_result_and_not_an_error,
+                    a_lock_is_not_reentrant,
+                    a_lock_released_during_the_wait_is_acquired,
+                    a_lock_free_at_the_last_moment_is_acquired_and_none_later,
                     a_wait_of_zero_is_one_try,
-                    a_wait_without_an_end_ends_with_the_release,
-                    a_wait_that_ran_out_carries_how_long_and_who;
+                    an_unlimited_wait_ends_with_the_release,
+                    a_wait_that_timed_out_reports_its_length_and_the_holder;
                 extend:
                     an_extension_raises_the_ttl,
                     an_extension_never_shortens,
-                    a_lease_that_is_extended_by_little_is_renewed_in_time,
-                    a_ttl_that_is_none_is_refused_before_anything_is_sent,
-                    a_lease_that_is_gone_is_not_extended_and_not_made_again;
+                    a_lease_extended_briefly_is_renewed_in_time,
+                    an_invalid_ttl_is_refused_before_anything_is_sent,
+                    a_lost_lease_is_neither_extended_nor_recreated;
                 force:
                     a_stolen_lock_is_lost_to_its_new_holder,
-                    a_lock_released_by_force_is_gone_for_its_holder,
-                    a_release_by_force_says_who_held_it;
+                    a_lock_released_by_force_is_lost_to_its_holder,
+                    force_release_names_the_holder;
                 handover:
-                    a_detached_lease_is_taken_up_by_another_client,
-                    a_lease_is_taken_up_while_its_guard_lives,
-                    a_lease_that_has_ended_is_not_taken_up,
-                    a_token_that_does_not_hold_takes_nothing_up;
+                    a_detached_lease_is_resumed_by_another_client,
+                    a_lease_is_resumed_while_its_guard_lives,
+                    a_lease_that_has_ended_is_not_resumed,
+                    a_token_that_holds_nothing_resumes_nothing;
                 keys:
-                    odd_keys_stand_for_locks_as_they_are,
-                    what_stands_at_the_lock_is_told;
+                    odd_keys_are_used_exactly_as_given,
+                    inspect_reports_what_is_at_the_key;
                 labels:
                     the_label_is_host_and_process_unless_set,
-                    labels_of_all_sorts_reach_others_as_written;
+                    labels_of_all_kinds_are_shown_as_written;
                 loss:
-                    a_longest_hold_ends_the_lease_and_its_renewal,
+                    max_hold_ends_the_lease_and_its_renewal,
                     a_lease_is_renewed_for_as_long_as_it_is_held,
-                    a_lease_that_nobody_renews_is_lost_before_its_ttl_ends,
-                    all_who_wait_for_the_loss_are_told_the_same,
-                    the_work_s_handle_ends_with_the_release,
-                    a_closed_client_holds_nothing_and_answers_so;
+                    a_lease_without_renewal_is_lost_before_its_ttl_ends,
+                    all_callers_that_await_the_loss_get_the_same_reason,
+                    the_handle_of_the_work_ends_with_the_release,
+                    a_closed_client_holds_nothing_and_says_so;
                 nodes:
-                    every_node_that_is_well_votes;
+                    every_healthy_node_votes;
                 numbers:
                     each_grant_has_a_larger_number,
                     an_extension_and_a_resumption_keep_the_number;
                 release:
                     a_dropped_guard_releases,
-                    a_second_release_by_token_is_neither_a_loss_nor_anothers_lock,
-                    a_lease_that_ran_out_is_not_released_but_reported,
-                    a_release_after_another_took_over_names_it_and_leaves_it_alone;
+                    a_second_release_by_token_is_neither_a_loss_nor_contention,
+                    releasing_an_expired_lease_is_reported,
+                    a_release_after_a_takeover_names_the_new_holder_and_leaves_it_alone;
                 revalidate:
-                    a_lease_that_ran_out_and_kept_its_key_is_held_again,
-                    a_lease_that_ran_out_and_lost_its_key_is_not,
-                    a_lease_that_is_lost_for_good_stays_lost,
-                    a_lease_that_is_held_stays_held;
+                    an_expired_lease_that_kept_its_key_is_revalidated,
+                    an_expired_lease_that_lost_its_key_is_not_revalidated,
+                    a_lease_lost_for_another_reason_is_not_revalidated,
+                    revalidating_a_held_lease_keeps_it;
                 run:
-                    the_output_of_the_work_is_that_of_the_run,
+                    run_returns_the_output_of_the_work,
                     a_loss_during_the_work_is_reported,
                     a_panic_in_the_work_releases,
                     work_does_not_begin_without_the_lock;
                 settings:
                     a_bad_setting_is_returned_by_each_first_call,
-                    a_setting_at_its_bound_is_good,
-                    one_lock_s_settings_are_not_another_s;
+                    a_setting_at_its_bound_is_accepted,
+                    settings_of_one_lock_do_not_affect_another;
             }
         })+
     };

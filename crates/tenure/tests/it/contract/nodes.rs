@@ -6,7 +6,7 @@ use super::place::{Place, Store};
 use crate::secs;
 
 /// Each is named once, whatever a lock's settings are, and its lock need not be there.
-pub(super) fn every_node_that_is_well_votes(at: &Place) {
+pub(super) fn every_healthy_node_votes(at: &Place) {
     let lock = at.client().lock(&at.key);
     let expected = if let Store::Quorum(nodes) = at.store { nodes } else { 1 };
     let reports = lock.nodes().unwrap();

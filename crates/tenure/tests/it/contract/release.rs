@@ -19,7 +19,7 @@ pub(super) fn a_dropped_guard_releases(at: &Place) {
     at.becomes_free();
 }
 
-pub(super) fn a_lease_that_ran_out_is_not_released_but_reported(at: &Place) {
+pub(super) fn releasing_an_expired_lease_is_reported(at: &Place) {
     let client = at.client();
     let lock = client.lock(&at.key);
     let short = lock.clone().ttl(ms(60)).renewal(Renewal::Manual);
@@ -33,7 +33,7 @@ pub(super) fn a_lease_that_ran_out_is_not_released_but_reported(at: &Place) {
     lock.acquire().unwrap().release().unwrap();
 }
 
-pub(super) fn a_release_after_another_took_over_names_it_and_leaves_it_alone(at: &Place) {
+pub(super) fn a_release_after_a_takeover_names_the_new_holder_and_leaves_it_alone(at: &Place) {
     let client = at.client();
     let short = client.lock(&at.key).ttl(ms(60)).renewal(Renewal::Manual);
     let held = short.acquire_within(LIMIT).unwrap();
@@ -52,7 +52,7 @@ pub(super) fn a_release_after_another_took_over_names_it_and_leaves_it_alone(at:
     other.release().unwrap();
 }
 
-pub(super) fn a_second_release_by_token_is_neither_a_loss_nor_anothers_lock(at: &Place) {
+pub(super) fn a_second_release_by_token_is_neither_a_loss_nor_contention(at: &Place) {
     let client = at.client();
     let lock = client.lock(&at.key).ttl(secs(60));
     let already = |token: &Token| {

@@ -27,7 +27,7 @@ fn short(at: &Place) -> Lock {
     at.client().lock(&at.key).ttl(ms(400)).longest_ttl(secs(60)).renewal(Renewal::Manual)
 }
 
-pub(super) fn a_lease_that_ran_out_and_kept_its_key_is_held_again(at: &Place) {
+pub(super) fn an_expired_lease_that_kept_its_key_is_revalidated(at: &Place) {
     let guard = kept_by_another(at);
     let (number, lease) = (guard.fencing_token(), guard.lease());
     // Each time anew: what ran out once may run out again.
@@ -54,7 +54,7 @@ pub(super) fn a_lease_that_ran_out_and_kept_its_key_is_held_again(at: &Place) {
     assert_eq!(lease.ensure_held().map_err(|loss| loss.reason), Err(LossReason::Released));
 }
 
-pub(super) fn a_lease_that_ran_out_and_lost_its_key_is_not(at: &Place) {
+pub(super) fn an_expired_lease_that_lost_its_key_is_not_revalidated(at: &Place) {
     let guard = shortly_held(at);
     assert_eq!(guard.lost(), LossReason::Expired);
     at.becomes_free();
@@ -80,7 +80,7 @@ pub(super) fn a_lease_that_ran_out_and_lost_its_key_is_not(at: &Place) {
     assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Err(LossReason::Expired));
 }
 
-pub(super) fn a_lease_that_is_lost_for_good_stays_lost(at: &Place) {
+pub(super) fn a_lease_lost_for_another_reason_is_not_revalidated(at: &Place) {
     let lock = at.client().lock(&at.key);
     let guard = lock.acquire().unwrap();
     lock.force_release().unwrap();
@@ -104,7 +104,7 @@ pub(super) fn a_lease_that_is_lost_for_good_stays_lost(at: &Place) {
     assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Err(LossReason::MaxHold));
 }
 
-pub(super) fn a_lease_that_is_held_stays_held(at: &Place) {
+pub(super) fn revalidating_a_held_lease_keeps_it(at: &Place) {
     let lock = at.client().lock(&at.key).ttl(secs(60)).longest_ttl(secs(600));
     let guard = lock.acquire().unwrap();
     guard.revalidate().unwrap();

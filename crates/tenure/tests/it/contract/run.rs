@@ -7,7 +7,7 @@ use tenure::{AcquireError, LossReason, RunError, Wait};
 use super::{place::Place, subject::Way};
 use crate::secs;
 
-pub(super) fn the_output_of_the_work_is_that_of_the_run(at: &Place) {
+pub(super) fn run_returns_the_output_of_the_work(at: &Place) {
     let lock = at.client().lock(&at.key);
     let output = lock.run(|lease| {
         assert!(at.is_held());

@@ -72,7 +72,7 @@ pub(super) fn a_bad_setting_is_returned_by_each_first_call(at: &Place) {
     assert_eq!((untouched.held, untouched.last_number), (None, None));
 }
 
-pub(super) fn a_setting_at_its_bound_is_good(at: &Place) {
+pub(super) fn a_setting_at_its_bound_is_accepted(at: &Place) {
     let client = at.client();
     let good = || client.lock(&at.key);
     let longest_label = "x".repeat(64);
@@ -97,7 +97,7 @@ pub(super) fn a_setting_at_its_bound_is_good(at: &Place) {
     good().acquire_within(Duration::MAX).unwrap().release().unwrap();
 }
 
-pub(super) fn one_lock_s_settings_are_not_another_s(at: &Place) {
+pub(super) fn settings_of_one_lock_do_not_affect_another(at: &Place) {
     let client = at.client();
     let left = |lock: &Lock| {
         let guard = lock.acquire().unwrap();

@@ -97,7 +97,7 @@ fn first_release(fake: &FakeServer) -> usize {
 
 /// A number means nothing in another run of the server: it would hit a stranger.
 #[test]
-fn no_connection_is_killed_in_another_run_of_the_server() {
+fn no_connection_is_killed_after_the_server_restarted() {
     let fake =
         broken_once(|connection, command| fake::greet(command, &format!("run-{connection}")));
     break_once(&fake);
@@ -106,7 +106,7 @@ fn no_connection_is_killed_in_another_run_of_the_server() {
 
 /// First the barrier, then the undoing, and then nothing more is to be done.
 #[test]
-fn the_old_connection_is_killed_once_in_the_same_run() {
+fn the_old_connection_is_killed_once_while_the_server_runs() {
     let fake = broken_once(|_, _| None);
     break_once(&fake);
     assert_eq!((kills(&fake), releases(&fake)), (1, 1));
@@ -115,7 +115,7 @@ fn the_old_connection_is_killed_once_in_the_same_run() {
 
 /// Who may not see the run cannot kill either, so the attempt is undone a second time, later.
 #[test]
-fn without_a_barrier_what_was_undone_is_undone_again() {
+fn where_the_old_connection_cannot_be_killed_an_undo_is_repeated() {
     let no_info = |_: usize, command: &[Vec<u8>]| {
         (command[0] == b"INFO").then(|| Answer::from("-NOPERM no permissions to run 'info'\r\n"))
     };
@@ -138,7 +138,7 @@ fn without_a_barrier_what_was_undone_is_undone_again() {
 /// Reproduces: what had to be killed was forgotten when the command was written, not when it was
 /// answered. The old connection's commands could then arrive after their undoing.
 #[test]
-fn a_barrier_that_broke_is_raised_again() {
+fn a_kill_of_the_old_connection_that_failed_is_repeated() {
     let breaks = AtomicUsize::new(0);
     let fake = broken_once(move |_, command| {
         (fake::is_kill(command) && breaks.fetch_add(1, Ordering::Relaxed) < 2)
@@ -151,7 +151,7 @@ fn a_barrier_that_broke_is_raised_again() {
 
 /// A real server that lets nobody read its run.
 #[test]
-fn a_user_without_info_has_its_late_key_taken_away() {
+fn a_late_key_is_removed_for_a_user_without_info() {
     let server = private().start();
     server.cmd(&["ACL", "SETUSER", "default", "-info", "-client|kill"]);
     let proxy = Proxy::to(&server);

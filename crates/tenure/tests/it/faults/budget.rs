@@ -71,35 +71,35 @@ async fn spend_the_budget() {
 }
 
 #[test]
-fn blocking_calls_without_number_in_a_main_with_many_threads() {
+fn any_number_of_blocking_calls_in_a_main_with_many_threads() {
     ends("main, multi-thread", || multi().block_on(async { blocking_cycles() }));
 }
 
 #[test]
-fn blocking_calls_without_number_in_a_main_with_one_thread() {
+fn any_number_of_blocking_calls_in_a_main_with_one_thread() {
     ends("main, current-thread", || single().block_on(async { blocking_cycles() }));
 }
 
 #[test]
-fn blocking_calls_without_number_in_a_spawned_task() {
+fn any_number_of_blocking_calls_in_a_spawned_task() {
     let spawned = async { tokio::spawn(async { blocking_cycles() }).await.unwrap() };
     ends("spawn, multi-thread", || multi().block_on(spawned));
 }
 
 #[test]
-fn blocking_calls_without_number_in_a_spawned_task_of_one_thread() {
+fn any_number_of_blocking_calls_in_a_spawned_task_of_one_thread() {
     let spawned = async { tokio::spawn(async { blocking_cycles() }).await.unwrap() };
     ends("spawn, current-thread", || single().block_on(spawned));
 }
 
 #[test]
-fn blocking_calls_without_number_in_a_local_set() {
+fn any_number_of_blocking_calls_in_a_local_set() {
     let local = async { tokio::task::spawn_local(async { blocking_cycles() }).await.unwrap() };
     ends("local set", || tokio::task::LocalSet::new().block_on(&single(), local));
 }
 
 #[test]
-fn blocking_calls_without_number_where_blocking_is_meant() {
+fn any_number_of_blocking_calls_in_spawn_blocking() {
     let meant = async { tokio::task::spawn_blocking(blocking_cycles).await.unwrap() };
     ends("spawn_blocking", || multi().block_on(meant));
     let in_place = async { tokio::task::block_in_place(blocking_cycles) };
@@ -107,14 +107,14 @@ fn blocking_calls_without_number_where_blocking_is_meant() {
 }
 
 #[test]
-fn blocking_calls_without_number_on_a_thread_and_in_smol() {
+fn any_number_of_blocking_calls_on_a_thread_and_in_smol() {
     ends("a thread", blocking_cycles);
     ends("smol, block_on", || smol::block_on(async { blocking_cycles() }));
     ends("smol, spawn", || smol::block_on(smol::spawn(async { blocking_cycles() })));
 }
 
 #[test]
-fn async_calls_without_number_under_each_executor() {
+fn any_number_of_async_calls_under_each_executor() {
     ends("async, multi-thread", || multi().block_on(async_cycles()));
     ends("async, current-thread", || single().block_on(async_cycles()));
     ends("async, smol", || smol::block_on(async_cycles()));
@@ -140,7 +140,7 @@ fn a_task_that_has_spent_its_budget_elsewhere_may_block() {
 
 /// The loss of a lease reaches a task that never runs out of other work.
 #[test]
-fn a_busy_task_hears_of_a_loss() {
+fn a_busy_task_is_notified_of_a_loss() {
     ends("a busy task", || {
         single().block_on(async {
             let lock = Client::connect("memory://").unwrap().lock("busy").ttl(ms(500));

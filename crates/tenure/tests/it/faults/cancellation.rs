@@ -1,4 +1,4 @@
-//! Test 11: a future that is dropped, at any moment.
+//! A future that is dropped, at any moment.
 
 use std::{
     future::Future,
@@ -18,7 +18,7 @@ const TTL: Duration = Duration::from_secs(600);
 /// Polled not at all, once, and for ever longer: before the request is sent, while it is on its
 /// way, while the answer is, and after it is here.
 #[tokio::test]
-async fn t11_an_acquisition_dropped_at_any_moment_leaves_no_key() {
+async fn an_acquisition_dropped_at_any_moment_leaves_no_key() {
     let proxy = Proxy::to(shared());
     proxy.delay(ms(2));
     let client = Client::connect(&proxy.url()).unwrap();
@@ -47,7 +47,7 @@ async fn t11_an_acquisition_dropped_at_any_moment_leaves_no_key() {
 
 /// One that waits for another's lock has set nothing, and will not.
 #[tokio::test]
-async fn t11_a_wait_that_is_dropped_takes_nothing_later() {
+async fn a_dropped_wait_acquires_nothing_later() {
     let key = unique_key("dropped-wait");
     let holder = Client::connect(&shared().url()).unwrap();
     let guard = holder.lock(&key).ttl(TTL).acquire().await.unwrap();
@@ -64,7 +64,7 @@ async fn t11_a_wait_that_is_dropped_takes_nothing_later() {
 
 /// The answer is in the hands of a future that nobody polls any more: still nobody holds the lock.
 #[tokio::test]
-async fn t11_a_grant_that_nobody_picks_up_is_given_back() {
+async fn a_grant_that_no_caller_receives_is_released() {
     let client = Client::connect(&shared().url()).unwrap();
     let key = unique_key("not-picked-up");
     let lock = client.lock(&key).ttl(TTL);
@@ -79,7 +79,7 @@ async fn t11_a_grant_that_nobody_picks_up_is_given_back() {
 
 /// With the server out of reach the release waits for it, longer than any one op would.
 #[tokio::test]
-async fn t11_what_was_dropped_in_an_outage_is_taken_away_after_it() {
+async fn a_key_dropped_during_an_outage_is_removed_after_it() {
     let proxy = Proxy::to(shared());
     let client = Client::connect(&proxy.url()).unwrap();
     let key = unique_key("dropped-in-an-outage");

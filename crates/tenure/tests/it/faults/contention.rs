@@ -1,4 +1,4 @@
-//! Test 1: whoever holds the lock is alone.
+//! At most one process holds the lock.
 
 use std::{
     fs::{self, File},
@@ -19,7 +19,7 @@ const TASKS: usize = 16;
 
 /// 8 processes of 16 tasks each add to a number in a file, with nothing but the lock between them.
 #[test]
-fn t01_a_file_that_only_the_lock_protects_loses_no_update() {
+fn a_file_protected_only_by_the_lock_loses_no_update() {
     let dir = TempDir::new();
     fs::write(dir.path().join(COUNTER), "0 0").unwrap();
     let key = unique_key("contention");

@@ -40,7 +40,7 @@ fn words(error: &AcquireError) -> String {
 /// The round trip is longer than the limit that goes with the TTL alone: a quarter of it, or a
 /// twentieth.
 #[test]
-fn a_free_lock_is_acquired_and_kept_over_a_long_way() {
+fn a_free_lock_is_acquired_and_kept_over_a_slow_network() {
     thread::scope(|scope| {
         for (nodes, ttl) in [(1, 800), (1, 2_000), (3, 800), (3, 4_000)] {
             scope.spawn(move || {
@@ -60,7 +60,7 @@ fn a_free_lock_is_acquired_and_kept_over_a_long_way() {
 
 /// One try must do, too: each run of the command is a client that knows nothing yet.
 #[test]
-fn a_single_try_reaches_a_far_server() {
+fn a_single_try_reaches_a_distant_server() {
     for nodes in [1, 3] {
         let far = Far::away(nodes, ms(150));
         let guard = far.lock(ms(1_000)).try_acquire().unwrap().expect("it is free");
@@ -70,7 +70,7 @@ fn a_single_try_reaches_a_far_server() {
 
 /// A renewal could not be answered in time, so the work would begin and be stopped.
 #[test]
-fn a_lock_that_could_not_be_kept_over_the_way_is_refused_with_the_ttl_that_it_needs() {
+fn a_ttl_too_short_for_the_network_is_refused_with_the_ttl_needed() {
     for nodes in [1, 3] {
         let far = Far::away(nodes, ms(200));
         let refused = far.lock(ms(300)).acquire_within(LIMIT).unwrap_err();
@@ -88,7 +88,7 @@ fn a_lock_that_could_not_be_kept_over_the_way_is_refused_with_the_ttl_that_it_ne
 
 /// Nobody renews it, so what is left of it may be enough.
 #[test]
-fn a_lock_that_nobody_renews_may_be_short_over_a_long_way() {
+fn a_lock_without_renewal_may_be_short_over_a_slow_network() {
     let far = Far::away(1, ms(200));
     let lock = far.lock(ms(600)).renewal(Renewal::Manual);
     let guard = lock.acquire_within(LIMIT).unwrap();
@@ -96,7 +96,7 @@ fn a_lock_that_nobody_renews_may_be_short_over_a_long_way() {
 }
 
 #[test]
-fn a_time_limit_that_ran_out_says_where_it_comes_from() {
+fn a_time_limit_that_expired_names_its_source() {
     // A client of its own each time, that has not tried to connect before.
     let says = |nodes, call: fn(Lock) -> AcquireError, parts: &[&str]| {
         let proxies: Vec<_> = servers::several(nodes).into_iter().map(Proxy::to).collect();

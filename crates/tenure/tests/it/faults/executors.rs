@@ -79,9 +79,9 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Test 24: the runtime's only thread is blocked for three TTLs, and the lease lives on.
+/// The runtime's only thread is blocked for three TTLs, and the lease lives on.
 #[tokio::test]
-async fn t24_a_task_that_blocks_its_executor_does_not_lose_the_lease() {
+async fn a_task_that_blocks_its_executor_does_not_lose_the_lease() {
     let client = Client::connect(&shared().url()).unwrap();
     let key = unique_key("blocked");
     let guard = client.lock(&key).ttl(TTL).acquire().await.unwrap();

@@ -65,7 +65,7 @@ pub(super) fn drop_and_return() {
 
 /// Nobody drops a `static`, so only the end of the program can write what was released just before.
 #[test]
-fn a_program_with_its_client_in_a_static_leaves_no_lock_that_it_dropped() {
+fn a_program_with_a_static_client_leaves_no_lock_that_it_dropped() {
     for _ in 0..scale(8, 100) {
         let keys: Vec<_> = (0..4).map(|_| unique_key("static")).collect();
         let start = |key: &String| {
@@ -150,7 +150,7 @@ fn close_waits_for_the_answers_to_all_releases() {
 /// Reproduces: a close right behind a release found it not yet begun, and ended the engine before
 /// it was sent. The key stayed for its TTL, and `close` said that all was answered.
 #[tokio::test]
-async fn a_close_right_behind_a_release_waits_for_it() {
+async fn a_close_right_after_a_release_waits_for_it() {
     let proxy = Proxy::to(shared());
     let client = tenure::Client::connect(&proxy.url()).unwrap();
     let key = unique_key("close-behind");
@@ -200,7 +200,7 @@ impl Wake for Stopper {
 
 /// What stays unanswered is counted, and not passed over.
 #[test]
-fn close_tells_how_many_releases_stay_unanswered() {
+fn close_reports_how_many_releases_are_unanswered() {
     let proxy = Proxy::to(shared());
     let client = connect(&proxy.url());
     let guards: Vec<_> =
@@ -212,7 +212,7 @@ fn close_tells_how_many_releases_stay_unanswered() {
 
 /// Whatever is still there afterwards says so, and hangs nowhere.
 #[test]
-fn after_close_every_handle_answers_that_the_engine_has_stopped() {
+fn after_close_every_handle_returns_engine_stopped() {
     let server: &Server = shared();
     let client = connect(&server.url());
     let key = unique_key("closed");

@@ -1,4 +1,4 @@
-//! Tests 15, 17 and 18: numbers that only grow.
+//! Fencing numbers only grow.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn fence(key: &str) -> String {
 
 /// The counter is lost with all else; the server's clock is not.
 #[test]
-fn t15_numbers_grow_over_a_flush_and_an_empty_restart() {
+fn numbers_grow_over_a_flush_and_an_empty_restart() {
     with_each_kind(|kind| {
         let server = Server::start(kind);
         let key = unique_key("amnesia");
@@ -41,7 +41,7 @@ fn t15_numbers_grow_over_a_flush_and_an_empty_restart() {
 
 /// The clock steps back; the counter does not.
 #[test]
-fn t15_numbers_grow_while_the_servers_clock_steps_back() {
+fn numbers_grow_while_the_server_clock_steps_back() {
     let server = private().shim().start();
     let key = unique_key("clock-back");
     let mut last = next_number(&server, &key);
@@ -56,7 +56,7 @@ fn t15_numbers_grow_while_the_servers_clock_steps_back() {
 
 /// The clock stands still, and every lock of that moment still has a number of its own.
 #[test]
-fn t15_numbers_grow_while_the_servers_clock_stands() {
+fn numbers_grow_while_the_server_clock_stands_still() {
     let server = private().shim().start();
     server.clock().freeze();
     let key = unique_key("clock-stands");
@@ -66,7 +66,7 @@ fn t15_numbers_grow_while_the_servers_clock_stands() {
 
 /// The names that we keep for ourselves hold something else: a typed error, and no lock.
 #[test]
-fn t17_a_fence_key_that_is_no_counter_grants_nothing_and_leaves_nothing() {
+fn an_invalid_fence_key_grants_nothing_and_leaves_nothing() {
     let limit = (1_u64 << 53) - 1;
     let client = connect(&shared().url());
     let set = |key: &str, value: &str| shared().cmd(&["SET", &fence(key), value]);
@@ -102,7 +102,7 @@ fn t17_a_fence_key_that_is_no_counter_grants_nothing_and_leaves_nothing() {
 
 /// Extending, coming back and losing the lock: the number stays the acquisition's own.
 #[test]
-fn t18_the_number_is_the_acquisitions_for_good() {
+fn extending_resuming_and_losing_a_lock_keep_its_number() {
     let client = connect(&shared().url());
     let key = unique_key("number");
     let guard = client.lock(&key).ttl(TTL).acquire().unwrap();

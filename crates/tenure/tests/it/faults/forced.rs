@@ -19,14 +19,14 @@ const TTL: Duration = secs(600);
 type Forcing = Pin<Box<dyn Future<Output = bool>>>;
 
 #[test]
-fn a_steal_that_arrives_after_its_undoing_robs_nobody() {
+fn a_steal_that_arrives_after_its_undo_takes_no_lock() {
     let steal = |lock: Lock| -> Forcing { Box::pin(async move { lock.steal().await.is_ok() }) };
     arrives_late(1, steal);
     arrives_late(3, steal);
 }
 
 #[test]
-fn a_release_by_force_that_arrives_after_its_undoing_robs_nobody() {
+fn a_force_release_that_arrives_after_its_undo_deletes_no_lock() {
     let force =
         |lock: Lock| -> Forcing { Box::pin(async move { lock.force_release().await.is_ok() }) };
     arrives_late(1, force);
@@ -86,7 +86,7 @@ const DATA: [(&str, &[&str]); 6] = [
 ];
 
 #[test]
-fn what_no_lock_library_writes_is_destroyed_only_where_that_is_asked_for() {
+fn data_at_the_key_is_deleted_only_on_request() {
     let client = blocking::Client::connect(&any().url()).unwrap();
     for (index, (found, write)) in DATA.into_iter().enumerate() {
         for steals in [true, false] {
@@ -120,7 +120,7 @@ fn what_no_lock_library_writes_is_destroyed_only_where_that_is_asked_for() {
 
 /// Locks of other libraries, without an end, too, are what these calls are for.
 #[test]
-fn what_a_lock_library_may_have_written_is_taken_by_force() {
+fn a_value_that_may_be_a_foreign_lock_can_be_taken_by_force() {
     let client = blocking::Client::connect(&any().url()).unwrap();
     let raw = [0xfe_u8; 20];
     let values: [&[u8]; 4] = [b"1", b"0123456789abcdef", b"10.0.0.7:4711/job", &raw];

@@ -20,7 +20,7 @@ fn a_forked_child_holds_nothing_and_releases_nothing() {
 /// In a PID namespace of its own a child may have its parent's number.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_forked_child_with_its_parent_s_process_number_holds_nothing_either() {
+fn a_forked_child_with_the_pid_of_its_parent_holds_nothing_either() {
     let key = unique_key("fork-namespace");
     let settings = [("SERVER", shared().url()), ("KEY", key.clone()), ("NAMESPACE", "new".into())];
     let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();

@@ -1,4 +1,4 @@
-//! Test 10: a command that timed out is carried out all the same, later.
+//! A command that timed out may still be executed later.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const TTL: Duration = Duration::from_secs(600);
 /// sets the key, and the reaper takes it away again. In every second round two calls time out, so
 /// the connection was given up meanwhile, and the undoing comes over another.
 #[test]
-fn t10_a_key_set_after_the_time_out_is_taken_away_again() {
+fn a_key_set_after_the_time_out_is_removed() {
     let server = private().start();
     let client = connect(&server.url());
     for round in 0..scale(2, 50) {
@@ -39,7 +39,7 @@ fn t10_a_key_set_after_the_time_out_is_taken_away_again() {
 /// The release of an attempt that timed out never hits the next attempt's key: each has its own
 /// token.
 #[test]
-fn t10_the_late_release_of_an_attempt_leaves_the_next_ones_key_alone() {
+fn the_late_release_of_an_attempt_leaves_the_next_attempt_alone() {
     let server = private().start();
     for _ in 0..scale(4, 500) {
         let key = unique_key("late-release");

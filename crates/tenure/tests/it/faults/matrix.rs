@@ -1,4 +1,4 @@
-//! Test 28: each way in which a server refuses, and what an acquisition, an extension and a
+//! Each way in which a server refuses, and what an acquisition, an extension and a
 //! release make of it: the right kind, never contention, and the server's name.
 
 use std::error::Error;

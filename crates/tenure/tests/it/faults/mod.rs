@@ -1,6 +1,6 @@
 //! What may go wrong: servers that stop, restart, refuse and forget, networks that lose, programs
-//! that pause, fork, panic and end. Tests `t01` to `t28` are those of the catalogue; each says
-//! which promise it holds to.
+//! that pause, fork, panic and end. Each test says
+//! which promise it checks.
 //!
 //! Nothing here asserts how fast something is. A promise is: never after a deadline, never a
 //! smaller number, no key left; so limits in these tests are only how long to wait for what must
@@ -56,7 +56,7 @@ pub(crate) const PROGRAMS: [(&str, fn()); 7] = [
 /// How long to wait for what must come, on a machine that compiles something else meanwhile.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The TTL of the catalogue.
+/// The TTL of most tests here.
 const TTL: Duration = Duration::from_secs(2);
 
 fn ms(ms: u64) -> Duration {

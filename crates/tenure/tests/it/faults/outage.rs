@@ -1,4 +1,4 @@
-//! Test 21: the servers are gone for good. The loss comes from the local clock, and in time.
+//! The servers are gone and stay gone. The loss comes from the local clock, in time.
 
 use std::{thread, time::Instant};
 
@@ -17,7 +17,7 @@ const TTL: std::time::Duration = std::time::Duration::from_secs(10);
 /// - renewals arrive and their answers do not: the holder cannot know, so its deadline stands;
 /// - connections are refused: the errors come at once, and change nothing.
 #[test]
-fn t21_in_an_outage_the_loss_is_told_before_the_key_can_end() {
+fn in_an_outage_the_loss_is_reported_before_the_key_can_expire() {
     told_in_every_outage(&[shared()]);
 }
 
@@ -70,7 +70,7 @@ fn told_in_time(nodes: &[&Server], name: &str, outage: impl Fn(&Proxy)) {
 
 /// However long an answer takes, the holder never believes longer than the server does.
 #[test]
-fn t21_validity_counts_from_before_the_request() {
+fn validity_counts_from_before_the_request_is_queued() {
     let proxy = Proxy::to(shared());
     let key = unique_key("slow-answer");
     let client = connect(&proxy.url());

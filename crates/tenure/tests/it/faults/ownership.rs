@@ -1,4 +1,4 @@
-//! Tests 12 and 22: nobody touches another's key, and a holder learns that its own is gone.
+//! Nobody touches another's key, and a holder learns that its own is gone.
 
 use std::thread;
 
@@ -17,7 +17,7 @@ fn short(client: &blocking::Client, key: &str) -> blocking::Lock {
 
 /// Whatever the holder does after its lease ended, and whenever: the next one's key stays.
 #[test]
-fn t12_who_holds_the_lock_no_more_never_touches_the_next_ones_key() {
+fn a_former_holder_never_touches_the_next_holders_key() {
     let client = connect(&shared().url());
     let other = connect(&shared().url());
     for round in 0..scale(40, 10_000) {
@@ -55,7 +55,7 @@ fn t12_who_holds_the_lock_no_more_never_touches_the_next_ones_key() {
 
 /// "Not held any more" and "cannot tell" are two things.
 #[test]
-fn t12_a_release_that_nobody_answers_is_unconfirmed_and_not_a_loss() {
+fn an_unanswered_release_is_unconfirmed_and_not_a_loss() {
     let proxy = Proxy::to(shared());
     let client = connect(&proxy.url());
     let key = unique_key("unconfirmed");
@@ -74,7 +74,7 @@ fn t12_a_release_that_nobody_answers_is_unconfirmed_and_not_a_loss() {
 
 /// The second release of a lease is no loss.
 #[test]
-fn t12_a_second_release_says_that_the_first_gave_the_lock_up() {
+fn releasing_twice_reports_already_released() {
     let client = connect(&shared().url());
     let key = unique_key("twice");
     let token = client.lock(&key).acquire().unwrap().detach();
@@ -88,7 +88,7 @@ fn t12_a_second_release_says_that_the_first_gave_the_lock_up() {
 /// Deleted, flushed, released by force: lost at the next renewal at the latest, renewed no more,
 /// released by nobody, and not made anew.
 #[test]
-fn t22_a_key_that_another_removed_is_lost_and_stays_away() {
+fn a_deleted_key_is_a_loss_and_is_not_recreated() {
     whatever_removes_it_is_a_loss(|| vec![private().start()]);
 }
 
@@ -133,7 +133,7 @@ fn is_lost_and_stays_away(nodes: &[Server], remove: impl Fn(&Server, &str)) {
 }
 
 #[test]
-fn t22_a_key_that_another_took_is_lost_to_that_holder() {
+fn a_stolen_key_is_a_loss_to_the_new_holder() {
     let client = connect(&shared().url());
     let key = unique_key("taken");
     let guard = client.lock(&key).ttl(TTL).acquire().unwrap();
@@ -151,7 +151,7 @@ fn t22_a_key_that_another_took_is_lost_to_that_holder() {
 
 /// A stranger's value of any type at the key: another's, and left as it is.
 #[test]
-fn t22_a_key_that_a_stranger_overwrote_is_theirs() {
+fn an_overwritten_key_belongs_to_the_foreign_holder() {
     let client = connect(&shared().url());
     for (what, command) in [("string", "SET"), ("list", "RPUSH")] {
         let key = unique_key("overwritten");

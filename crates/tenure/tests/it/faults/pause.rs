@@ -1,4 +1,4 @@
-//! Test 8: a holder that was stopped past its lease.
+//! A holder that was stopped past its lease.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const TTL: Duration = Duration::from_millis(500);
 /// A holder that was stopped knows at its first look that it is too late; and whether it looks or
 /// not, the resource that checks numbers refuses it, while one that does not is overwritten.
 #[test]
-fn t08_a_holder_that_was_stopped_past_its_lease_is_told_so_and_fenced_off() {
+fn a_holder_stopped_past_its_lease_is_notified_and_fenced_off() {
     for _ in 0..scale(3, 100) {
         a_stopped_holder_is_told_and_fenced_off(&[shared()]);
     }

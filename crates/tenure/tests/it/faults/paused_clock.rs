@@ -15,7 +15,7 @@ fn lock(client: &str, key: &str) -> Lock {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_time_out_around_a_call_at_a_table_in_memory_fires_under_a_paused_clock() {
+async fn no_time_out_around_a_call_to_memory_fires_under_a_paused_clock() {
     let began = Instant::now();
     for address in ["memory://", "memory://paused-a,memory://paused-b,memory://paused-c"] {
         let lock = lock(address, "calls");
@@ -39,7 +39,7 @@ async fn no_time_out_around_a_call_at_a_table_in_memory_fires_under_a_paused_clo
 
 /// The holder works for a minute of the runtime's time, and hands over to another client.
 #[tokio::test(start_paused = true)]
-async fn a_waiter_at_a_table_in_memory_gets_the_lock_when_its_holder_is_done() {
+async fn a_waiter_in_memory_gets_the_lock_when_its_holder_releases() {
     let began = Instant::now();
     for round in 0..50 {
         let address = format!("memory://paused-{round}");
@@ -55,7 +55,7 @@ async fn a_waiter_at_a_table_in_memory_gets_the_lock_when_its_holder_is_done() {
 
 /// Many tasks, one engine.
 #[tokio::test(start_paused = true)]
-async fn many_waiters_at_a_table_in_memory_are_served_before_their_time_outs() {
+async fn many_waiters_in_memory_are_served_before_their_time_outs() {
     let lock = lock("memory://", "crowd");
     let work = |lock: Lock| async move {
         timeout(HOUR, lock.run(async |_| sleep(HOUR / 100).await)).await.expect("served").unwrap();

@@ -18,7 +18,7 @@ fn waiting(client: &blocking::Client) -> blocking::Lock {
 
 /// A server that is down fails the first op, and not `connect`.
 #[test]
-fn connecting_never_fails_because_a_server_is_down() {
+fn connecting_succeeds_while_a_server_is_down() {
     let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = nobody.local_addr().unwrap().port();
     drop(nobody);
@@ -51,7 +51,7 @@ fn a_server_that_comes_up_later_is_found() {
 
 /// After each trouble the same client works again, and its leases are as they were.
 #[test]
-fn the_connection_is_made_anew_after_each_trouble() {
+fn the_connection_is_reopened_after_each_failure() {
     let proxy = Proxy::to(shared());
     let client = connect(&proxy.url());
     let held = waiting(&client).acquire().unwrap();
@@ -116,7 +116,7 @@ fn answers_late_once() -> FakeServer {
 /// A waiter's next op must not meet the one before on the same connection, where it may be carried
 /// out later: so a waiter does not wait for a second time-out.
 #[test]
-fn one_time_out_ends_the_connection_of_a_waiter_and_of_nobody_else() {
+fn one_time_out_ends_the_connection_only_for_a_waiter() {
     for (wait, connections) in [(Wait::No, 1), (Wait::Within(LIMIT), 2)] {
         let fake = answers_late_once();
         // Its time limit is 2 s: nothing else here is so late.
@@ -135,7 +135,7 @@ fn one_time_out_ends_the_connection_of_a_waiter_and_of_nobody_else() {
 /// Reproduces: only ops that had been sent counted as time-outs. A client with a password, or with
 /// a connection to cut off, waited for such a greeting for ever.
 #[test]
-fn a_connection_that_is_never_greeted_is_given_up() {
+fn a_connection_without_a_greeting_is_closed() {
     let fake = FakeServer::tcp(|connection| {
         move |command: Vec<Vec<u8>>| match connection {
             0 => Answer::Send(Vec::new()),
@@ -151,7 +151,7 @@ fn a_connection_that_is_never_greeted_is_given_up() {
 /// Each connection ends behind its first answer. What is asked meanwhile goes over the next one,
 /// or is repeated there when nobody can tell whether it arrived.
 #[test]
-fn what_is_asked_during_a_blip_is_done_over_the_next_connection() {
+fn a_request_during_a_blip_is_sent_over_the_next_connection() {
     let fake = FakeServer::tcp(|_| {
         move |command: Vec<Vec<u8>>| match (Asked::read(&command), fake::obey(&command)) {
             (Some(_), Answer::Send(reply)) => Answer::SendAndClose(reply),
@@ -195,7 +195,7 @@ fn releases_wait_for_the_server_to_come_back() {
 /// The pauses between connections grow although each was greeted; and the waiter is served when it
 /// is over.
 #[test]
-fn a_parked_waiter_whose_connection_is_killed_again_and_again_connects_ever_less_often() {
+fn a_parked_waiter_backs_off_when_its_connection_is_killed_repeatedly() {
     let server = private().start();
     let (holder, client) = (connect(&server.url()), connect(&server.url()));
     let key = unique_key("killed");

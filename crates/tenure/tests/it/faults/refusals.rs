@@ -1,4 +1,4 @@
-//! Tests 23 and 28: what servers refuse with, one by one.
+//! The errors with which servers refuse, one by one.
 
 use std::cell::RefCell;
 
@@ -33,21 +33,21 @@ fn on_each_server(
 }
 
 #[test]
-fn t28_out_of_memory() {
+fn a_server_out_of_memory_is_reported() {
     let begin = |raw: &mut Raw| ok(raw, &["CONFIG", "SET", "maxmemory", "1"]);
     let end = |raw: &mut Raw| ok(raw, &["CONFIG", "SET", "maxmemory", "0"]);
     on_each_server(&[], NodeErrorKind::OutOfMemory, false, &begin, &end);
 }
 
 #[test]
-fn t28_too_few_replicas() {
+fn too_few_replicas_are_reported() {
     let begin = |raw: &mut Raw| ok(raw, &["CONFIG", "SET", "min-replicas-to-write", "1"]);
     let end = |raw: &mut Raw| ok(raw, &["CONFIG", "SET", "min-replicas-to-write", "0"]);
     on_each_server(&[], NodeErrorKind::NoReplicas, true, &begin, &end);
 }
 
 #[test]
-fn t28_a_snapshot_that_failed() {
+fn a_failed_snapshot_is_reported() {
     let begin = |raw: &mut Raw| {
         ok(raw, &["CONFIG", "SET", "save", "3600 1000000"]);
         ok(raw, &["CONFIG", "SET", "dir", "/proc"]);
@@ -64,7 +64,7 @@ fn t28_a_snapshot_that_failed() {
 }
 
 #[test]
-fn t28_a_script_that_runs_for_ever() {
+fn an_endless_script_is_reported() {
     with_each_kind(|kind| {
         let server = Server::builder(kind).tcp().args(["--lua-time-limit", "10"]).start();
         // On a connection of its own, which waits for it.
@@ -83,7 +83,7 @@ fn t28_a_script_that_runs_for_ever() {
 }
 
 #[test]
-fn t28_a_user_who_may_run_no_scripts() {
+fn a_user_without_eval_is_reported() {
     let begin = |raw: &mut Raw| ok(raw, &["ACL", "SETUSER", "default", "-eval", "-evalsha"]);
     let end = |raw: &mut Raw| ok(raw, &["ACL", "SETUSER", "default", "+@all"]);
     on_each_server(&[], NodeErrorKind::NoPermission, true, &begin, &end);
@@ -91,7 +91,7 @@ fn t28_a_user_who_may_run_no_scripts() {
 
 /// Said inside the script, in words of their own on each server.
 #[test]
-fn t28_a_user_who_may_run_scripts_but_not_what_is_in_them() {
+fn a_user_without_the_commands_in_the_scripts_is_reported() {
     let begin = |raw: &mut Raw| ok(raw, &["ACL", "SETUSER", "default", "-getrange"]);
     let end = |raw: &mut Raw| ok(raw, &["ACL", "SETUSER", "default", "+@all"]);
     on_each_server(&[], NodeErrorKind::NoPermission, true, &begin, &end);
@@ -99,7 +99,7 @@ fn t28_a_user_who_may_run_scripts_but_not_what_is_in_them() {
 
 /// Those who are in stay in, so their connections are ended.
 #[test]
-fn t28_a_password_that_was_set_meanwhile() {
+fn a_password_set_meanwhile_is_reported() {
     let begin = |raw: &mut Raw| {
         ok(raw, &["CONFIG", "SET", "requirepass", "another"]);
         ok(raw, &["CLIENT", "KILL", "SKIPME", "yes"]);
@@ -109,7 +109,7 @@ fn t28_a_password_that_was_set_meanwhile() {
 }
 
 #[test]
-fn t28_a_password_that_was_changed_meanwhile() {
+fn a_password_changed_meanwhile_is_reported() {
     with_each_kind(|kind| {
         let server = Server::builder(kind).tcp().password(PASSWORD).start();
         let url = server.url().replace("redis://", &format!("redis://:{PASSWORD}@"));
@@ -125,7 +125,7 @@ fn t28_a_password_that_was_changed_meanwhile() {
 }
 
 #[test]
-fn t28_too_many_clients() {
+fn too_many_clients_are_reported() {
     let begin = |raw: &mut Raw| {
         ok(raw, &["CONFIG", "SET", "maxclients", "1"]);
         ok(raw, &["CLIENT", "KILL", "SKIPME", "yes"]);
@@ -136,7 +136,7 @@ fn t28_too_many_clients() {
 
 /// What a proxy or a managed server says that does not let scripts through.
 #[test]
-fn t28_a_server_without_scripts() {
+fn a_server_without_scripts_is_reported() {
     let words = "-ERR unknown command 'EVAL', with args beginning with: 'local K' \r\n";
     let server = FakeServer::tcp(move |_| {
         move |command: Vec<Vec<u8>>| fake::greet(&command, "run").unwrap_or_else(|| words.into())
@@ -156,7 +156,7 @@ fn t28_a_server_without_scripts() {
 
 /// The server reads its data again, as slowly as the test wants, and says so until it has.
 #[test]
-fn t28_a_server_that_is_loading() {
+fn a_loading_server_is_reported() {
     with_each_kind(|kind| {
         let server = Server::builder(kind).tcp().start();
         let runner = RefCell::new(server.raw());
@@ -181,7 +181,7 @@ fn t28_a_server_that_is_loading() {
 
 /// A server that is full refuses new locks and harms no old ones.
 #[test]
-fn t23_holders_keep_their_locks_on_a_server_without_memory() {
+fn holders_keep_their_locks_on_a_server_out_of_memory() {
     let server = super::private().start();
     let ttl = ms(1_500);
     let client = connect(&server.url());

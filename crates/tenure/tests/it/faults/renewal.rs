@@ -1,4 +1,4 @@
-//! Tests 19 and 20: a lease outlives a busy machine, a slow network and short outages.
+//! A lease outlives a busy machine, a slow network and short outages.
 
 use std::{
     convert::identity,
@@ -18,7 +18,7 @@ const TTL: Duration = Duration::from_secs(6);
 /// All processors are busy and each answer takes 100 ms: nothing is lost, and nothing is done more
 /// often than a third of the TTL asks for.
 #[test]
-fn t19_a_lease_outlives_a_busy_machine_and_a_slow_network() {
+fn a_lease_outlives_a_busy_machine_and_a_slow_network() {
     outlives_a_busy_machine(&[private().start()], scale(2, 30));
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn outlives_a_busy_machine(nodes: &[Server], ttls: usize) {
 }
 
 #[test]
-fn t20_a_lease_outlives_a_pause_a_restart_and_the_end_of_its_connections() {
+fn a_lease_outlives_a_pause_a_restart_and_lost_connections() {
     outlives_short_outages(|with| vec![with(private()).start()]);
 }
 

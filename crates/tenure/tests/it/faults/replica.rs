@@ -1,4 +1,4 @@
-//! Test 28 on replicas: a server that is no primary, or is none any more, knows nothing for sure.
+//! A replica, or a demoted primary, may have stale data and must not answer from it.
 
 use tenure::{ExtendError, InspectError, NodeErrorKind, ReleaseError, blocking};
 use tenure_testkit::{Server, eventually, unique_key};
@@ -19,7 +19,7 @@ fn promote(server: &Server) {
 /// A script whose condition is false writes nothing, so a replica runs it without a word. Each op
 /// is the first one after the demotion: the connections that follow are refused at the greeting.
 #[test]
-fn t28_a_demoted_primary_never_says_that_a_lease_is_gone() {
+fn a_demoted_primary_never_reports_a_lease_as_gone() {
     with_each_kind(|kind| {
         let server = Server::builder(kind).tcp().start();
         for is_there in [true, false] {
@@ -78,7 +78,7 @@ fn acquire(lock: &blocking::Lock, _: blocking::LockGuard) -> Option<NodeErrorKin
 
 /// Renewals in the background: not answered, and not the news of a loss.
 #[test]
-fn t28_a_renewal_on_a_demoted_primary_loses_nothing() {
+fn a_renewal_on_a_demoted_primary_loses_nothing() {
     let server = super::private().start();
     let client = connect(&server.url());
     let key = unique_key("renewed");
@@ -96,7 +96,7 @@ fn t28_a_renewal_on_a_demoted_primary_loses_nothing() {
 
 /// A real replica refuses at the greeting, and is asked again until it is the primary.
 #[test]
-fn t28_a_replica_refuses_until_it_is_promoted() {
+fn a_replica_refuses_until_it_is_promoted() {
     let primary = super::private().args(["--repl-diskless-sync-delay", "0"]).start();
     let port = primary.port().unwrap().to_string();
     let replica = super::private().args(["--replicaof", "127.0.0.1", &port]).start();

@@ -41,7 +41,7 @@ fn commands() -> BTreeSet<String> {
 const TTL: Duration = Duration::from_secs(2);
 
 #[test]
-fn a_right_that_is_missing_is_told_before_the_work_or_made_up_for() {
+fn a_missing_permission_is_reported_before_the_work_or_worked_around() {
     with_each_kind(|kind| {
         let server = Server::builder(kind).tcp().start();
         thread::scope(|scope| {
@@ -85,7 +85,7 @@ fn without(kind: ServerKind, server: &Server, command: &str) {
 
 /// Named before anything is done, with the lock free and held.
 #[test]
-fn what_only_a_release_or_a_renewal_needs_is_named_at_the_start() {
+fn permissions_of_release_and_renewal_are_checked_at_the_start() {
     with_each_kind(|kind| {
         let server = Server::builder(kind).tcp().start();
         for command in ["del", "pexpire", "pttl", "type", "zrem", "zpopmin", "zremrangebyscore"] {
@@ -103,7 +103,7 @@ fn what_only_a_release_or_a_renewal_needs_is_named_at_the_start() {
 }
 
 #[test]
-fn a_right_that_is_revoked_while_held_is_told_with_the_loss() {
+fn a_permission_revoked_while_held_is_reported_with_the_loss() {
     with_each_kind(|kind| {
         let server = Server::builder(kind).tcp().start();
         for commands in [&["-pexpire"][..], &["-getrange"], &["-eval", "-evalsha"]] {
@@ -137,7 +137,7 @@ fn a_right_that_is_revoked_while_held_is_told_with_the_loss() {
 }
 
 #[test]
-fn a_release_that_is_refused_is_unconfirmed_and_the_key_stays_at_most_for_its_ttl() {
+fn a_refused_release_is_unconfirmed_and_the_key_ends_with_its_ttl() {
     with_each_kind(|kind| {
         let server = Server::builder(kind).tcp().start();
         let client = connect_as(&server, &ALL);
@@ -160,7 +160,7 @@ fn acl(document: &str) -> Vec<&str> {
 /// Nothing more is asked for than the README says, and nothing is refused: the server would have
 /// written it down.
 #[test]
-fn the_rights_that_the_readme_names_are_enough_for_everything() {
+fn the_documented_permissions_are_enough_for_everything() {
     let readme = include_str!("../../../../../README.md");
     let rights = acl(readme);
     assert_eq!(rights, acl(include_str!("../../../../../README.zh-CN.md")));

@@ -1,4 +1,4 @@
-//! Tests 25 to 27: who waits is served, told or not.
+//! Waiters are served, with or without a notification.
 
 use std::{
     thread,
@@ -18,9 +18,9 @@ const LONG: Duration = Duration::from_secs(600);
 
 /// The hand-over itself: from one hold to the next, with fifty who wait.
 #[test]
-fn t25_fifty_who_wait_are_served_one_after_the_other() {
+fn fifty_waiters_are_served_one_after_the_other() {
     let clients: Vec<_> = (0..5).map(|_| connect(&shared().url())).collect();
-    let key = unique_key("t25");
+    let key = unique_key("waiting");
     let mut gaps = Vec::new();
     for _ in 0..scale(1, 20) {
         let guard = clients[0].lock(&key).ttl(LONG).acquire().unwrap();
@@ -44,7 +44,7 @@ fn t25_fifty_who_wait_are_served_one_after_the_other() {
 /// The network swallows all messages to channels: nobody hears of a turn, and so nobody counts on
 /// it. Nothing ends here in this time: whoever is served has looked.
 #[test]
-fn t25_where_messages_are_swallowed_waiters_look_for_themselves() {
+fn waiters_poll_where_messages_are_dropped() {
     for kind in ServerKind::ALL {
         let server = Server::start(kind);
         let proxy = Proxy::to(&server);
@@ -64,7 +64,7 @@ fn t25_where_messages_are_swallowed_waiters_look_for_themselves() {
 
 /// Expiry in the background of a server with many keys may be late; the waiter's own timer is not.
 #[test]
-fn t26_a_dead_holder_s_lock_is_had_among_many_keys_that_end() {
+fn the_lock_of_a_dead_holder_is_acquired_among_many_expiring_keys() {
     let server = private().start();
     let fill = "for i = 1, ARGV[1] do redis.call('SET', 'other-' .. i, '', 'PX', 600000 + i) end";
     let keys = scale(10_000, 100_000).to_string();
@@ -86,7 +86,7 @@ fn t26_a_dead_holder_s_lock_is_had_among_many_keys_that_end() {
 /// Whatever happens between the join and the release: the release is not missed. The TTL that the
 /// waiter was told is far longer than this test.
 #[test]
-fn t27_no_wake_up_is_missed_for_good() {
+fn a_missed_wake_up_only_delays_a_waiter() {
     let server = private().start();
     let proxy = Proxy::to(&server);
     let [holder, waiter] = [server.url(), proxy.url()].map(|url| connect(&url));

@@ -17,7 +17,7 @@ fn until_watched(monitor: &mut Monitor, key: &str) {
 }
 
 #[test]
-fn a_loss_by_another_s_hand_is_told_at_once() {
+fn a_loss_caused_by_another_client_is_reported_at_once() {
     with_each_kind(|kind| {
         let server = Server::builder(kind).tcp().start();
         let client = connect(&server.url());
@@ -46,7 +46,7 @@ fn a_loss_by_another_s_hand_is_told_at_once() {
 }
 
 #[test]
-fn a_lock_that_another_took_is_told_with_its_name() {
+fn a_stolen_lock_is_reported_with_the_new_holder() {
     with_each_kind(|kind| {
         let server = Server::builder(kind).tcp().start();
         let client = connect(&server.url());
@@ -71,7 +71,7 @@ fn a_lock_that_another_took_is_told_with_its_name() {
 
 /// The server forgets what it tracks when it is changed, and when the connection ends.
 #[test]
-fn a_lease_is_watched_on_after_renewals_and_reconnects() {
+fn a_lease_stays_watched_after_renewals_and_reconnects() {
     with_each_kind(|kind| {
         let server = Server::builder(kind).tcp().start();
         let client = connect(&server.url());
@@ -100,7 +100,7 @@ fn a_lease_is_watched_on_after_renewals_and_reconnects() {
 
 /// Being watched gives a lease no longer life than its holder asked for.
 #[test]
-fn a_lease_that_is_looked_at_gets_no_longer() {
+fn watching_a_lease_does_not_extend_it() {
     let server = private().start();
     let client = connect(&server.url());
     let key = unique_key("no-longer");
@@ -118,7 +118,7 @@ fn a_lease_that_is_looked_at_gets_no_longer() {
 
 /// A user that may not have keys tracked has everything else.
 #[test]
-fn without_tracking_a_loss_is_told_by_the_next_renewal() {
+fn without_tracking_a_loss_is_noticed_by_the_next_renewal() {
     for kind in ServerKind::ALL {
         let server = Server::builder(kind).tcp().start();
         server.cmd(&["ACL", "SETUSER", "default", "-client|tracking"]);

@@ -15,7 +15,7 @@ use crate::fake::{self, Asked};
 
 /// One reply belongs to another request: nothing of that connection can be believed any more.
 #[test]
-fn a_reply_out_of_step_ends_the_connection_and_leaves_all_of_it_unknown() {
+fn a_mismatched_reply_ends_the_connection_and_leaves_all_outcomes_unknown() {
     let waiting: Arc<Mutex<Option<Asked>>> = Arc::default();
     let fake = FakeServer::tcp(move |connection| {
         let waiting = Arc::clone(&waiting);
@@ -53,7 +53,7 @@ fn a_reply_out_of_step_ends_the_connection_and_leaves_all_of_it_unknown() {
 
 /// A release is never taken for confirmed by another's answer.
 #[test]
-fn a_release_answered_out_of_step_is_unconfirmed() {
+fn a_release_with_a_mismatched_reply_is_unconfirmed() {
     let fake = FakeServer::tcp(|connection| {
         move |command: Vec<Vec<u8>>| match Asked::read(&command) {
             Some(mut asked) if asked.script == "release" && connection == 0 => {
@@ -80,7 +80,7 @@ fn a_release_answered_out_of_step_is_unconfirmed() {
 
 /// Messages that nobody asked for belong to no request, wherever they come.
 #[test]
-fn what_nobody_asked_for_is_no_reply() {
+fn an_unsolicited_message_is_no_reply() {
     let pushes = ">3\r\n$12\r\nsunsubscribe\r\n$1\r\nc\r\n:0\r\n\
                   >2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n>2\r\n$10\r\ninvalidate\r\n_\r\n";
     let fake = FakeServer::tcp(move |_| {
@@ -100,7 +100,7 @@ fn what_nobody_asked_for_is_no_reply() {
 
 /// What is no server of ours: an error that says so.
 #[test]
-fn another_protocol_is_told() {
+fn a_server_of_another_protocol_is_reported() {
     for (bytes, kind) in [
         ("HTTP/1.1 400 Bad Request\r\n\r\n", NodeErrorKind::Protocol),
         ("+OK\r\n", NodeErrorKind::Protocol),
@@ -119,7 +119,7 @@ fn another_protocol_is_told() {
 /// Reproduces: a reply was thrown away when the end of the connection was read along with it.
 /// "Too many clients" was told as a connection that broke, and a grant as unknown.
 #[test]
-fn the_last_words_before_the_end_are_heard() {
+fn a_reply_right_before_the_end_of_the_connection_is_read() {
     for round in 0..20 {
         let fake = FakeServer::tcp(|_| {
             |command: Vec<Vec<u8>>| match fake::obey(&command) {
@@ -136,7 +136,7 @@ fn the_last_words_before_the_end_are_heard() {
 
 /// TCP cuts the stream where it likes.
 #[test]
-fn replies_in_single_bytes_are_put_together() {
+fn replies_in_single_bytes_are_assembled() {
     let proxy = Proxy::to(shared());
     proxy.split_bytes();
     let client = connect(&proxy.url());
@@ -151,7 +151,7 @@ fn replies_in_single_bytes_are_put_together() {
 
 /// The grant was given and its reply lost: the lock is ours or it is nobody's, and never a ghost's.
 #[test]
-fn a_grant_whose_reply_is_lost_is_owned_or_taken_away() {
+fn a_grant_whose_reply_is_lost_is_owned_or_removed() {
     let lose_and_go_on = |proxy: &Proxy| proxy.drop_next_replies(1);
     let lose_and_cut = |proxy: &Proxy| proxy.drop_next_replies_then_cut(1);
     for lose in [&lose_and_go_on as &dyn Fn(&Proxy), &lose_and_cut] {

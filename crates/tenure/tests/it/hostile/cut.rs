@@ -38,7 +38,7 @@ fn cut(script: &'static str, after: &Arc<AtomicUsize>) -> FakeServer {
 const LONGEST: usize = 120;
 
 #[test]
-fn a_grant_that_is_cut_at_any_byte_is_no_guard() {
+fn a_grant_cut_at_any_byte_gives_no_guard() {
     let after = Arc::new(AtomicUsize::new(0));
     let server = cut("acquire", &after);
     let mut granted = 0;
@@ -59,7 +59,7 @@ fn a_grant_that_is_cut_at_any_byte_is_no_guard() {
 }
 
 #[test]
-fn a_release_whose_reply_is_cut_at_any_byte_is_unconfirmed_and_repeated() {
+fn a_release_with_a_cut_reply_is_unconfirmed_and_repeated() {
     let after = Arc::new(AtomicUsize::new(usize::MAX));
     let server = cut("release", &after);
     let mut released = 0;

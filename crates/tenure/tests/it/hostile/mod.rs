@@ -223,12 +223,12 @@ fn all_are_played(servers: usize) {
 }
 
 #[test]
-fn a_hostile_server_neither_delays_a_loss_nor_fills_memory_nor_makes_a_lie() {
+fn a_hostile_server_neither_delays_a_loss_nor_fills_memory_nor_is_believed() {
     all_are_played(1);
 }
 
 #[test]
-fn a_hostile_server_among_three_is_as_if_it_were_silent() {
+fn a_hostile_server_among_three_counts_as_silent() {
     all_are_played(3);
 }
 

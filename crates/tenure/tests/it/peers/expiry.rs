@@ -1,4 +1,4 @@
-//! P16, P17, D6: leases that ran out, and clocks.
+//! Expired leases, and clocks.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{LIMIT, ms, secs, servers::exists};
 /// Reproduces: a release after the end counts as a vote against, and is retried as often as an
 /// acquisition: it takes seconds, then throws, or never returns.
 #[test]
-fn p16_a_release_after_the_end_is_one_question_and_one_answer() {
+fn a_release_after_expiry_takes_one_round_trip() {
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
     let lock = client.lock("k").ttl(ms(60)).renewal(Renewal::Manual);
@@ -42,7 +42,7 @@ fn p16_a_release_after_the_end_is_one_question_and_one_answer() {
 /// Reproduces: an acquisition takes long, and what it says is left was counted from the answer, or
 /// from the first of many attempts.
 #[test]
-fn p17_validity_counts_from_before_the_attempt_that_succeeded() {
+fn validity_counts_from_before_the_attempt_that_succeeded() {
     let server = Server::start(ServerKind::Redis70);
     let proxy = Proxy::to(&server);
     let client = Client::connect(&proxy.url()).unwrap();
@@ -68,7 +68,7 @@ fn p17_validity_counts_from_before_the_attempt_that_succeeded() {
 /// Reproduces: what is left when the answer comes is too little to work with, or nothing at all,
 /// and the caller is given the lock all the same.
 #[test]
-fn p17_a_grant_that_leaves_too_little_is_undone() {
+fn a_grant_with_too_little_validity_left_is_undone() {
     let server = Server::start(ServerKind::Redis70);
     let proxy = Proxy::to(&server);
     let client = Client::connect(&proxy.url()).unwrap();
@@ -89,7 +89,7 @@ fn p17_a_grant_that_leaves_too_little_is_undone() {
 /// one that is slow acquires a key that is over, one that is fast holds it for too long.
 /// Only spans are sent, so any difference between the clocks changes nothing.
 #[test]
-fn d06_clocks_that_differ_change_no_ttl() {
+fn clocks_that_differ_change_no_ttl() {
     let server = Server::builder(ServerKind::Redis70).shim().start();
     let client = Client::connect(&server.url()).unwrap();
     let hour = 3_600_000;

@@ -1,4 +1,4 @@
-//! P11, P12, P13, P21: extensions, and comparing values.
+//! Extensions, and the comparison of values.
 
 use tenure::{ConfigError, ExtendError, Holder, Loss, LossReason, blocking::Client};
 use tenure_testkit::{Server, ServerKind, unique_key};
@@ -11,7 +11,7 @@ use crate::{
 /// Reproduces: extend by zero, or by less than the server's unit: PEXPIRE 0 deletes the lock, and
 /// the caller is told that it is extended.
 #[test]
-fn p11_an_extension_by_nothing_is_refused_before_anything_is_sent() {
+fn an_extension_by_zero_is_refused_before_anything_is_sent() {
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
     let guard = client.lock("k").ttl(secs(60)).acquire().unwrap();
@@ -32,7 +32,7 @@ fn p11_an_extension_by_nothing_is_refused_before_anything_is_sent() {
 /// Reproduces: SETNX, a crash, no EXPIRE: a lock without an end.
 /// Here the client dies at any moment of an acquisition; what is left must end.
 #[test]
-fn p12_a_client_that_dies_while_it_acquires_leaves_a_key_that_ends() {
+fn a_client_that_dies_while_acquiring_leaves_a_key_that_expires() {
     let server = Server::start(ServerKind::Redis70);
     let proxy = tenure_testkit::Proxy::to(&server);
     for round in 0..30 {
@@ -55,8 +55,8 @@ fn p12_a_client_that_dies_while_it_acquires_leaves_a_key_that_ends() {
 /// Reproduces: a value is compared as text in one place and as bytes in another: one's own lock
 /// is "no longer owned". Values of others need not be text at all.
 #[test]
-fn p13_values_are_compared_as_bytes() {
-    let key = unique_key("p13");
+fn values_are_compared_as_bytes() {
+    let key = unique_key("extending");
     let client = Client::connect(&any().url()).unwrap();
     let lock = client.lock(&key).label("\u{9501} \u{1f512}");
     let guard = lock.acquire().unwrap();
@@ -88,8 +88,8 @@ fn p13_values_are_compared_as_bytes() {
 /// Reproduces: the key is deleted, then extended: the extension takes the lock again as if it had
 /// been held all along.
 #[test]
-fn p21_an_extension_takes_nothing_again() {
-    let key = unique_key("p21");
+fn an_extension_never_acquires_again() {
+    let key = unique_key("extending");
     let client = Client::connect(&any().url()).unwrap();
     let guard = client.lock(&key).acquire().unwrap();
     assert_eq!(any().cmd(&["DEL", &key]).int(), 1);

@@ -1,4 +1,4 @@
-//! P1, P9, P10, D5, D14: requests that were carried out, and nobody heard of it.
+//! Requests that the server executed, and whose reply was lost.
 
 use tenure::{AcquireError, NodeErrorKind, ReleaseError, blocking::Client};
 use tenure_testkit::{FakeServer, Proxy, Server, eventually, unique_key};
@@ -17,14 +17,14 @@ use crate::{
 ///
 /// Reproduces: A holds K. B asks for K, the answer is lost, B undoes its attempt.
 #[test]
-fn p01_the_clean_up_of_a_failed_attempt_spares_the_holder() {
+fn the_clean_up_of_a_failed_attempt_spares_the_holder() {
     the_clean_up_spares_the_holder(&[any()]);
 }
 
 /// Whoever hears none of their answers takes nothing from the one who holds the lock on all of
 /// these.
 pub(super) fn the_clean_up_spares_the_holder(nodes: &[&Server]) {
-    let key = unique_key("p01");
+    let key = unique_key("lost-replies");
     let holder = Client::connect(&servers::quorum(nodes.iter().copied())).unwrap();
     let guard = holder.lock(&key).ttl(secs(600)).acquire_within(LIMIT).unwrap();
     let value = guard.token().as_bytes();
@@ -61,11 +61,11 @@ pub(super) fn warm(proxies: &[Proxy]) -> Client {
 /// Reproduces: the reply to a granted acquisition is swallowed, the key is set, nobody knows.
 /// The next try on the same name must not find its own key in the way for the whole TTL.
 #[test]
-fn p09_an_acquisition_whose_reply_is_lost_is_undone() {
-    let key = unique_key("p09");
+fn an_acquisition_whose_reply_is_lost_is_undone() {
+    let key = unique_key("lost-replies");
     let proxy = Proxy::to(any());
     let client = Client::connect(&proxy.url()).unwrap();
-    client.lock(unique_key("p09-warm")).acquire().unwrap().release().unwrap();
+    client.lock(unique_key("warm")).acquire().unwrap().release().unwrap();
     let lock = client.lock(&key).ttl(secs(600));
     proxy.drop_next_replies(1);
     let failed = lock.try_acquire().unwrap_err();
@@ -79,11 +79,11 @@ fn p09_an_acquisition_whose_reply_is_lost_is_undone() {
 /// Reproduces: the connection dies after the server has carried out the release.
 /// The caller is told that it is not confirmed, and the library goes on releasing by itself.
 #[test]
-fn p10_a_release_whose_connection_dies_is_repeated() {
+fn a_release_whose_connection_dies_is_repeated() {
     let proxy = Proxy::to(any());
     let client = Client::connect(&proxy.url()).unwrap();
     for carried_out in [true, false] {
-        let key = unique_key("p10");
+        let key = unique_key("lost-replies");
         let guard = client.lock(&key).ttl(secs(600)).acquire().unwrap();
         if carried_out {
             proxy.drop_next_replies_then_cut(1);
@@ -106,11 +106,11 @@ fn p10_a_release_whose_connection_dies_is_repeated() {
 /// Reproduces: the acquire's reply is lost with the connection; the built-in retry finds its own
 /// key and takes it for another's, for the whole validity, on a lock that is free.
 #[test]
-fn d05_a_caller_does_not_block_itself() {
-    let key = unique_key("d05");
+fn a_caller_does_not_block_itself_after_a_lost_reply() {
+    let key = unique_key("lost-replies");
     let proxy = Proxy::to(any());
     let client = Client::connect(&proxy.url()).unwrap();
-    client.lock(unique_key("d05-warm")).acquire().unwrap().release().unwrap();
+    client.lock(unique_key("warm")).acquire().unwrap().release().unwrap();
     proxy.drop_next_replies_then_cut(1);
     // The TTL is far longer than the wait: only an undoing makes room.
     let lock = client.lock(&key).ttl(secs(600));
@@ -123,11 +123,11 @@ fn d05_a_caller_does_not_block_itself() {
 /// Reproduces: an acquisition timed out but happened; the retry counts a second hold; one release
 /// leaves the lock held.
 #[test]
-fn d14_after_a_lost_reply_one_release_frees_the_lock() {
-    let key = unique_key("d14");
+fn after_a_lost_reply_one_release_frees_the_lock() {
+    let key = unique_key("lost-replies");
     let proxy = Proxy::to(any());
     let client = Client::connect(&proxy.url()).unwrap();
-    client.lock(unique_key("d14-warm")).acquire().unwrap().release().unwrap();
+    client.lock(unique_key("warm")).acquire().unwrap().release().unwrap();
     let lock = client.lock(&key).ttl(secs(600));
     proxy.drop_next_replies(1);
     assert!(lock.try_acquire().is_err());
@@ -146,7 +146,7 @@ fn d14_after_a_lost_reply_one_release_frees_the_lock() {
 /// Reproduces: a reply vanishes within the stream, so the next one is taken for it, the connection
 /// ends, and the release that was under way there is never sent again.
 #[test]
-fn p10_a_release_answered_by_another_s_reply_is_repeated() {
+fn a_release_answered_by_another_reply_is_repeated() {
     let fake = FakeServer::unix(|connection| {
         move |command: Vec<Vec<u8>>| match Asked::read(&command) {
             Some(mut asked) if asked.script == "release" && connection == 0 => {

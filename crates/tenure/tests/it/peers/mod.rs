@@ -1,7 +1,4 @@
-//! What the users of other libraries ran into: one test per row of the list of peers.
-//!
-//! `p…` are reports from public trackers, `d…` defects found by running or reading two libraries,
-//! `f…` the families of one library's issues.
+//! What the users of other libraries ran into. `docs/origins.md` names the report behind each test.
 
 mod expiry;
 mod extending;

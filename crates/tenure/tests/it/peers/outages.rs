@@ -1,4 +1,4 @@
-//! P18, P24: the holder is told, in time.
+//! The holder is notified in time.
 
 use std::{thread, time::Instant};
 
@@ -10,7 +10,7 @@ use crate::{LIMIT, ms, secs, servers::exists};
 /// Reproduces: the server dies under a holder; extensions are retried past the end, and the abort
 /// comes late.
 #[test]
-fn p18_a_holder_whose_server_dies_is_told_before_the_end() {
+fn a_holder_whose_server_dies_is_notified_before_the_lease_ends() {
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
     let ttl = secs(5);
@@ -34,7 +34,7 @@ fn p18_a_holder_whose_server_dies_is_told_before_the_end() {
 
 /// Reproduces: the release at the end fails, and its error takes the place of the work's own.
 #[test]
-fn p18_a_release_that_fails_does_not_hide_the_output() {
+fn a_failed_release_does_not_hide_the_output_of_the_work() {
     let server = Server::start(ServerKind::Redis70);
     let proxy = Proxy::to(&server);
     let blocking = Client::connect(&proxy.url()).unwrap();
@@ -65,7 +65,7 @@ fn p18_a_release_that_fails_does_not_hide_the_output() {
 
 /// Async work is dropped at its next await, and then the loss is all there is.
 #[test]
-fn p18_a_loss_stops_the_work() {
+fn a_loss_stops_the_work() {
     struct Dropped<'a>(&'a std::cell::Cell<bool>);
     impl Drop for Dropped<'_> {
         fn drop(&mut self) {
@@ -89,7 +89,7 @@ fn p18_a_loss_stops_the_work() {
 
 /// Reproduces: nobody is told of a loss, and a holder that is stuck is renewed for ever.
 #[test]
-fn p24_a_stuck_holder_is_told_and_renewed_no_more() {
+fn max_hold_notifies_a_stuck_holder_and_ends_its_renewal() {
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
     let guard = client.lock("k").ttl(ms(2_500)).max_hold(ms(4_000)).acquire().unwrap();

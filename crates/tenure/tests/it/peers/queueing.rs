@@ -1,4 +1,4 @@
-//! F7 to F13, F17 to F19: what a queue on a server may do wrong.
+//! What a queue on a server may do wrong.
 
 use std::thread;
 
@@ -16,8 +16,8 @@ use crate::{
 /// never told of the release.
 /// Here the TTL that they were told goes by again and again, and they look each time.
 #[test]
-fn f07_a_hold_longer_than_its_ttl_costs_no_place() {
-    let key = unique_key("f07");
+fn a_hold_longer_than_its_ttl_costs_no_waiter_its_place() {
+    let key = unique_key("queueing");
     let holder = Client::connect(&any().url()).unwrap();
     let guard = holder.lock(&key).ttl(ms(2_500)).acquire().unwrap();
     let others = [(); 3].map(|()| Client::connect(&any().url()).unwrap());
@@ -31,8 +31,8 @@ fn f07_a_hold_longer_than_its_ttl_costs_no_place() {
 /// Reproduces: short waits that ran out push the deadlines in the queue hours ahead, and one who
 /// has time is stuck behind them.
 #[test]
-fn f08_waits_that_ran_out_leave_nothing_in_the_queue() {
-    let key = unique_key("f08");
+fn waits_that_timed_out_leave_nothing_in_the_queue() {
+    let key = unique_key("queueing");
     let [holder, hasty, steady] = [(); 3].map(|()| Client::connect(&any().url()).unwrap());
     let guard = holder.lock(&key).ttl(secs(600)).acquire().unwrap();
     thread::scope(|scope| {
@@ -55,8 +55,8 @@ fn f08_waits_that_ran_out_leave_nothing_in_the_queue() {
 /// Reproduces: the server is slow to answer, the acquisition fails, and its ghost stays in the
 /// queue.
 #[test]
-fn f10_a_join_whose_reply_is_lost_leaves_no_entry() {
-    let key = unique_key("f10");
+fn a_join_whose_reply_is_lost_leaves_no_entry() {
+    let key = unique_key("queueing");
     let proxy = Proxy::to(any());
     let holder = Client::connect(&any().url()).unwrap();
     let client = Client::connect(&proxy.url()).unwrap();
@@ -78,13 +78,13 @@ fn f10_a_join_whose_reply_is_lost_leaves_no_entry() {
 
 /// Reproduces: one of the keys is gone in the middle of a wait, and scripts fail from then on.
 #[test]
-fn f11_a_key_that_is_deleted_under_those_who_wait_heals() {
+fn a_key_deleted_under_its_waiters_recovers() {
     let deleted: [fn(&str) -> String; 2] =
         [|key| queue(key), |key| format!("{{{key}}}:tenure.fence")];
     thread::scope(|scope| {
         for name in deleted {
             scope.spawn(move || {
-                let key = unique_key("f11");
+                let key = unique_key("queueing");
                 let client = Client::connect(&any().url()).unwrap();
                 // They look when the TTL that they were told is over.
                 let guard = client.lock(&key).ttl(ms(1_500)).acquire().unwrap();
@@ -101,7 +101,7 @@ fn f11_a_key_that_is_deleted_under_those_who_wait_heals() {
 
 /// Reproduces: a TTL that is none, or over, is taken for "no end", or for "ask again at once".
 #[test]
-fn f12_whatever_ttl_a_waiter_is_told_it_neither_hangs_nor_spins() {
+fn a_waiter_neither_hangs_nor_spins_whatever_ttl_it_reads() {
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
     let guard = client.lock("k").ttl(ms(2_500)).acquire().unwrap();
@@ -121,7 +121,7 @@ fn f12_whatever_ttl_a_waiter_is_told_it_neither_hangs_nor_spins() {
 
 /// Reproduces: the release is told while the waiter's subscription is away, and it sleeps on.
 #[test]
-fn f13_a_release_while_the_subscriptions_are_cut_is_not_missed() {
+fn a_release_while_the_subscriptions_are_cut_is_not_missed() {
     let server = Server::start(ServerKind::Valkey91);
     let [holder, one, other] = [(); 3].map(|()| Client::connect(&server.url()).unwrap());
     for round in 0..scale(20, 1_000) {
@@ -139,7 +139,7 @@ fn f13_a_release_while_the_subscriptions_are_cut_is_not_missed() {
 
 /// Reproduces: something goes on renewing or looking when all is over.
 #[test]
-fn f17_when_all_have_released_nothing_is_asked_any_more() {
+fn after_the_last_release_nothing_is_sent() {
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
     let lock = client.lock("k").ttl(ms(600));
@@ -158,9 +158,9 @@ fn f17_when_all_have_released_nothing_is_asked_any_more() {
 /// client enters it a second time, and one release leaves it held.
 /// Here it is the confirmation of a hand-over that is lost.
 #[test]
-fn f18_a_waiter_whose_confirmation_is_lost_holds_the_lock_once() {
+fn a_waiter_whose_confirmation_is_lost_holds_the_lock_once() {
     for fate in [Gated::Swallowed, Gated::Cut] {
-        let key = unique_key("f18");
+        let key = unique_key("queueing");
         let proxy = Proxy::to(any());
         let holder = Client::connect(&any().url()).unwrap();
         let client = Client::connect(&proxy.url()).unwrap();
@@ -185,8 +185,8 @@ fn f18_a_waiter_whose_confirmation_is_lost_holds_the_lock_once() {
 /// Reproduces: the release is carried out and its reply lost; it is sent again, and ends in an
 /// error, or in another's lock.
 #[test]
-fn f19_a_release_that_is_repeated_leaves_the_next_holder_alone() {
-    let key = unique_key("f19");
+fn a_repeated_release_leaves_the_next_holder_alone() {
+    let key = unique_key("queueing");
     let proxy = Proxy::to(any());
     let client = Client::connect(&proxy.url()).unwrap();
     let next = Client::connect(&any().url()).unwrap();

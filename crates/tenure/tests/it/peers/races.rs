@@ -1,4 +1,4 @@
-//! P22 and P23: renewals, attempts and releases that overlap.
+//! Renewals, attempts and releases that overlap.
 
 use std::{thread, time::Duration};
 
@@ -13,8 +13,8 @@ use crate::{
 /// Reproduces: a lock got on a retry is never renewed, since the clean-up of the failed attempt
 /// before it has cancelled what the renewal looks at.
 #[test]
-fn p22_a_lock_got_after_failed_attempts_is_renewed() {
-    let key = unique_key("p22");
+fn a_lock_acquired_after_failed_attempts_is_renewed() {
+    let key = unique_key("races");
     let client = Client::connect(&any().url()).unwrap();
     let lock = client.lock(&key).ttl(ms(2_500));
     let holder = lock.acquire().unwrap();
@@ -32,10 +32,10 @@ fn p22_a_lock_got_after_failed_attempts_is_renewed() {
 /// Reproduces: an extension is under way while the lock is released, and makes the key again.
 /// The network is slow, so both are on it at once, in either order.
 #[test]
-fn p23_an_extension_that_meets_a_release_leaves_no_key() {
+fn an_extension_concurrent_with_a_release_leaves_no_key() {
     let proxy = Proxy::to(any());
     let client = tenure::Client::connect(&proxy.url()).unwrap();
-    let key = unique_key("p23");
+    let key = unique_key("races");
     let lock = client.lock(&key).ttl(secs(600));
     smol::block_on(async { lock.acquire().await.unwrap().release().await }).unwrap();
     for round in 0..scale(100, 1_000) {
@@ -53,10 +53,10 @@ fn p23_an_extension_that_meets_a_release_leaves_no_key() {
 
 /// As before, with renewals in place of extensions: the shortest TTL has one every 32 ms.
 #[test]
-fn p23_a_renewal_that_meets_a_release_leaves_no_key() {
+fn a_renewal_concurrent_with_a_release_leaves_no_key() {
     let proxy = Proxy::to(any());
     let client = Client::connect(&proxy.url()).unwrap();
-    let key = unique_key("p23-renewal");
+    let key = unique_key("renewal");
     let lock = client.lock(&key).ttl(ms(100));
     for round in 0..scale(60, 1_000) {
         proxy.delay(ms(0));

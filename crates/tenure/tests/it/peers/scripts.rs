@@ -1,4 +1,4 @@
-//! P14: servers that have forgotten the scripts, or say so in other words.
+//! Servers that lost the scripts, or report that in other words.
 
 use tenure::{AcquireError, blocking::Client};
 use tenure_testkit::{FakeServer, Server, ServerKind, unique_key};
@@ -8,11 +8,11 @@ use crate::secs;
 
 /// Reproduces: the scripts are flushed between any two ops, as by a restart or a failover.
 #[test]
-fn p14_a_flush_of_the_scripts_between_any_two_ops_is_not_noticed() {
+fn a_script_flush_between_any_two_requests_goes_unnoticed() {
     for kind in ServerKind::ALL {
         let server = Server::start(kind);
         let client = Client::connect(&server.url()).unwrap();
-        let lock = client.lock(unique_key("p14"));
+        let lock = client.lock(unique_key("scripts"));
         let flush = || assert!(server.cmd(&["SCRIPT", "FLUSH"]).is_ok());
         for _ in 0..3 {
             let guard = lock.acquire().unwrap();
@@ -41,7 +41,7 @@ fn p14_a_flush_of_the_scripts_between_any_two_ops_is_not_noticed() {
 /// Reproduces: a server says NOSCRIPT in words of its own, and a client that looks for a whole
 /// sentence never sends the script.
 #[test]
-fn p14_only_the_first_word_of_noscript_counts() {
+fn only_the_first_word_of_noscript_counts() {
     for words in ["No matching script.", "script not found, Captain", "", "\u{6ca1}\u{6709}"] {
         let refusal = format!("-NOSCRIPT {words}\r\n");
         let fake = FakeServer::unix(move |_| {
@@ -64,7 +64,7 @@ fn p14_only_the_first_word_of_noscript_counts() {
 
 /// An error that is not that one is an error, and no reason to send the script.
 #[test]
-fn p14_another_refusal_is_not_answered_with_the_script() {
+fn another_refusal_does_not_resend_the_script() {
     let fake = FakeServer::unix(|_| {
         |command: Vec<Vec<u8>>| answer(&command, "-ERR NOSCRIPT is not what I mean\r\n")
     });

@@ -1,4 +1,4 @@
-//! P8: callers who stop waiting.
+//! Callers that stop waiting.
 
 use std::{future::Future, pin::pin, task::Context, task::Poll, task::Waker};
 
@@ -13,12 +13,12 @@ use crate::{
 /// Reproduces: a request is cancelled while its lock is acquired, or held, or released.
 /// Its lock stays until the TTL, since the unlock runs on the cancelled context.
 #[test]
-fn p08_a_cancelled_caller_leaves_no_key() {
+fn a_cancelled_caller_leaves_no_key() {
     let proxy = Proxy::to(any());
     proxy.delay(ms(1));
     let client = Client::connect(&proxy.url()).unwrap();
     for round in 0..scale(60, 1_000) {
-        let key = unique_key("p08");
+        let key = unique_key("unwanted");
         let lock = client.lock(&key).ttl(secs(600));
         let run = async {
             let guard = lock.acquire().await.unwrap();

@@ -1,4 +1,4 @@
-//! D1, D2, D4, D7, D8, D12, D13: callers that wait for ever, or get the lock by luck.
+//! Callers that wait for ever, or get the lock by luck.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -17,12 +17,12 @@ use crate::{
 
 /// Reproduces: a free lock, one spike of latency, and the acquisition never ends.
 #[test]
-fn d01_a_spike_of_latency_stops_no_acquisition_of_a_free_lock() {
+fn a_latency_spike_does_not_block_a_free_lock() {
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
     for pause in ["10", "40", "60", "200"] {
         for warm in [false, true] {
-            let key = unique_key("d01");
+            let key = unique_key("waiting");
             let lock = client.lock(&key).ttl(secs(600));
             if warm {
                 lock.acquire().unwrap().release().unwrap();
@@ -36,7 +36,7 @@ fn d01_a_spike_of_latency_stops_no_acquisition_of_a_free_lock() {
 /// Reproduces: the server is away for a second while callers are parked; it comes back with the
 /// lock free, and they never wake up.
 #[test]
-fn d02_who_waits_outlives_an_outage() {
+fn a_waiter_outlives_an_outage() {
     let server = Server::start(ServerKind::Valkey81);
     let proxy = Proxy::to(&server);
     let holder = Client::connect(&server.url()).unwrap();
@@ -65,7 +65,7 @@ fn d02_who_waits_outlives_an_outage() {
 /// Reproduces: with 30 ms to the server and back a free lock is never had, and the client asks for
 /// it 38 times a second.
 #[test]
-fn d04_a_server_far_away_is_asked_as_often_as_one_nearby() {
+fn a_distant_server_gets_as_many_requests_as_a_near_one() {
     for delay in [15, 40] {
         let server = Server::start(ServerKind::Redis70);
         let proxy = Proxy::to(&server);
@@ -91,7 +91,7 @@ fn d04_a_server_far_away_is_asked_as_often_as_one_nearby() {
 /// Reproduces: the head of the queue is dead and the lock free, nobody gets it, and those who live
 /// ask thousands of times a second.
 #[test]
-fn d07_a_dead_head_makes_nobody_spin() {
+fn a_dead_head_makes_no_waiter_spin() {
     let directory = TempDir::new();
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
@@ -114,7 +114,7 @@ fn d07_a_dead_head_makes_nobody_spin() {
 
 /// Reproduces: a clock that is six minutes off throws those who wait out of the queue.
 #[test]
-fn d08_a_clock_that_steps_throws_nobody_out_of_the_queue() {
+fn a_clock_step_removes_no_waiter_from_the_queue() {
     let server = Server::builder(ServerKind::Redis70).shim().start();
     let client = Client::connect(&server.url()).unwrap();
     let guard = client.lock("k").ttl(secs(3_600)).acquire().unwrap();
@@ -130,7 +130,7 @@ fn d08_a_clock_that_steps_throws_nobody_out_of_the_queue() {
 
 /// Reproduces: each release wakes all fifty, who all ask.
 #[test]
-fn d12_a_release_wakes_one_however_many_wait() {
+fn a_release_wakes_one_waiter_however_many_there_are() {
     let server = Server::start(ServerKind::Valkey91);
     let clients: Vec<_> = (0..50).map(|_| Client::connect(&server.url()).unwrap()).collect();
     let guard = clients[0].lock("k").ttl(secs(600)).acquire().unwrap();
@@ -146,9 +146,9 @@ fn d12_a_release_wakes_one_however_many_wait() {
 
 /// Reproduces: fifty compete, and some get the lock fourteen times as often as others.
 #[test]
-fn d13_who_competes_gets_a_fair_share() {
+fn competing_callers_get_fair_shares() {
     let clients: Vec<_> = (0..10).map(|_| Client::connect(&any().url()).unwrap()).collect();
-    let key = unique_key("d13");
+    let key = unique_key("waiting");
     let guard = clients[0].lock(&key).ttl(secs(600)).acquire().unwrap();
     let (look, holds) = (clients[0].lock(&key), scale(400, 20_000));
     let order = Mutex::new(Vec::new());

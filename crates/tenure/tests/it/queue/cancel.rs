@@ -36,12 +36,12 @@ enum Gives {
 }
 
 #[test]
-fn whatever_becomes_of_a_reply_to_one_who_gives_up_the_next_is_served() {
+fn the_next_waiter_is_served_whatever_reply_a_cancelled_one_loses() {
     each_reply(Gives::Up);
 }
 
 #[test]
-fn whatever_becomes_of_a_reply_to_one_who_waits_all_are_served() {
+fn all_waiters_are_served_whatever_reply_one_of_them_loses() {
     each_reply(Gives::Not);
 }
 
@@ -138,7 +138,7 @@ impl Case {
 /// On a slow network, at moments that nobody has chosen: those who come and go again never hold up
 /// the one behind them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wait_that_is_dropped_at_any_moment_blocks_nobody() {
+async fn a_wait_dropped_at_any_moment_blocks_nobody() {
     let proxy = Proxy::to(any());
     proxy.delay(ms(2));
     let fickle = Client::connect(&proxy.url()).unwrap();
@@ -165,7 +165,7 @@ async fn a_wait_that_is_dropped_at_any_moment_blocks_nobody() {
 
 /// A client that is closed while many of its callers wait takes them all out of the queue.
 #[test]
-fn a_client_that_is_closed_takes_its_waiters_out_of_the_queue() {
+fn a_closed_client_removes_its_waiters_from_the_queue() {
     let key = unique_key("closed");
     let [holder, closed, next] = [(); 3].map(|()| blocking::Client::connect(&any().url()).unwrap());
     let guard = holder.lock(&key).ttl(TTL).acquire().unwrap();

@@ -32,7 +32,7 @@ const LOST: Duration = secs(25);
 const KEY: &str = "k";
 
 #[test]
-fn in_chaos_nobody_overlaps_and_nobody_is_lost() {
+fn under_random_faults_holds_never_overlap_and_no_waiter_is_lost() {
     let server = Server::builder(ServerKind::Redis70).durable().start();
     let directory = TempDir::new();
     let log = directory.path().join("log");

@@ -18,10 +18,10 @@ const CLAIM: Duration = secs(1);
 /// Than ten claims, or than any timer of a waiter that was told this TTL.
 const MUCH_LESS: Duration = secs(6);
 
-/// F9: ghosts of killed waiters that hold up the queue for minutes. The server knows of its end:
+/// Entries of killed waiters that hold up the queue for minutes. The server knows of its end:
 /// not even a claim is lost.
 #[test]
-fn f09_a_killed_head_costs_nothing() {
+fn a_killed_head_costs_nothing() {
     let directory = TempDir::new();
     let key = unique_key("killed");
     let client = Client::connect(&any().url()).unwrap();
@@ -46,7 +46,7 @@ fn f09_a_killed_head_costs_nothing() {
 
 /// A frozen process looks alive. All its waiters together cost one claim, and one grant.
 #[test]
-fn a_stopped_process_costs_one_claim_however_many_of_it_are_ahead() {
+fn a_stopped_process_costs_one_provisional_grant_however_many_its_waiters() {
     let directory = TempDir::new();
     let log = directory.path().join("log");
     let key = unique_key("stopped");
@@ -73,7 +73,7 @@ fn a_stopped_process_costs_one_claim_however_many_of_it_are_ahead() {
 
 /// The network is gone, and the server has not noticed: one claim.
 #[test]
-fn a_head_behind_a_dead_network_costs_one_claim() {
+fn a_head_behind_a_dead_network_costs_one_provisional_grant() {
     let key = unique_key("power-loss");
     let proxy = Proxy::to(any());
     let [holder, next] = [(); 2].map(|()| Client::connect(&any().url()).unwrap());
@@ -120,7 +120,7 @@ fn a_head_whose_connection_ends_keeps_its_place() {
 
 /// It was passed over while it was away: it is the next when it comes back, and not the last.
 #[test]
-fn a_head_that_was_passed_over_is_the_next_when_it_is_back() {
+fn a_head_that_was_skipped_is_next_when_it_returns() {
     let proxy = Proxy::to(any());
     let [holder, next] = [(); 2].map(|()| Client::connect(&any().url()).unwrap());
     let head = Client::connect(&proxy.url()).unwrap();

@@ -48,7 +48,7 @@ fn a_deleted_lock_goes_to_the_head_of_the_queue_at_once() {
 
 /// A user that may not have keys tracked: the head looks once a second.
 #[test]
-fn a_deleted_lock_goes_to_the_head_of_the_queue_without_tracking_too() {
+fn without_tracking_a_deleted_lock_goes_to_the_head_of_the_queue() {
     for kind in ServerKind::ALL {
         let server = Server::start(kind);
         server.cmd(&["ACL", "SETUSER", "default", "-client|tracking"]);

@@ -14,7 +14,7 @@ use crate::{
 
 /// A value without an "@", and one without a TTL.
 #[test]
-fn a_foreign_holder_is_looked_after_by_the_head_alone() {
+fn the_head_alone_polls_a_foreign_holder() {
     thread::scope(|scope| {
         for words in [
             &["SET", "k", "6f1ed002ab5595859014ebf0951522d9", "PX", "600000"][..],
@@ -50,7 +50,7 @@ fn look_after(words: &[&str]) {
 
 /// A foreign holder comes in between, while ours wait: they wait for it too, and keep their order.
 #[test]
-fn a_foreign_holder_in_between_changes_no_order() {
+fn a_foreign_holder_in_between_does_not_change_the_order() {
     let key = unique_key("in-between");
     let client = Client::connect(&any().url()).unwrap();
     let guard = client.lock(&key).ttl(secs(600)).acquire().unwrap();

@@ -32,7 +32,7 @@ enum Meets {
 
 /// The old connection is killed first, where that is permitted: nothing can arrive over it.
 #[test]
-fn no_ghost_comes_through_a_connection_that_was_killed() {
+fn no_late_command_arrives_over_a_killed_connection() {
     each(|server, gone, meets| {
         let ghost = Ghost::raise(server, gone, meets);
         let before = ghost.scripts();
@@ -46,7 +46,7 @@ fn no_ghost_comes_through_a_connection_that_was_killed() {
 
 /// Where nothing may be killed, the command arrives, and finds the tombstone.
 #[test]
-fn a_ghost_finds_a_tombstone() {
+fn a_late_command_finds_a_tombstone() {
     each(|server, gone, meets| {
         assert!(server.cmd(&["ACL", "SETUSER", "default", "-client|kill"]).is_ok());
         let ghost = Ghost::raise(server, gone, meets);
@@ -65,7 +65,7 @@ fn a_ghost_finds_a_tombstone() {
 
 /// The same, when it arrives right behind the first undoing: not even for a moment is it anything.
 #[test]
-fn a_ghost_that_comes_at_once_finds_a_tombstone() {
+fn a_late_command_that_arrives_at_once_finds_a_tombstone() {
     each(|server, gone, meets| {
         assert!(server.cmd(&["ACL", "SETUSER", "default", "-client|kill"]).is_ok());
         let ghost = Ghost::raise(server, gone, meets);

@@ -12,9 +12,9 @@ use crate::{
     secs,
 };
 
-/// F16: subscriptions, queues and memory that grow with the names that were ever waited for.
+/// Subscriptions, queues and memory must not grow with the lock names that were ever waited for.
 #[test]
-fn f16_names_waited_for_once_leave_nothing_but_their_numbers() {
+fn lock_names_waited_for_once_leave_only_their_numbers() {
     let server = Server::start(ServerKind::Valkey81);
     let names = scale(3_000, 100_000);
     let settings = [("SERVER", &*server.url()), ("NAMES", &*names.to_string())];

@@ -40,7 +40,7 @@ fn in_each_store(test: impl Fn(&Place) + Sync) {
 
 /// Some of one client and some of others, in turns: the client makes no difference.
 #[test]
-fn waiters_are_served_in_the_order_in_which_they_came() {
+fn waiters_are_served_in_arrival_order() {
     in_each_store(|place| {
         let clients = [(); 4].map(|()| Client::connect(&place.address()).unwrap());
         let lock = |client: &Client| client.lock(&place.key).ttl(secs(60));

@@ -108,7 +108,7 @@ async fn many_waiters_at_one_lock_cost_little_and_are_served_in_order() {
 
 /// Each is the first of its queue, so each looks once per TTL.
 #[tokio::test]
-async fn waiters_at_many_locks_look_together() {
+async fn waiters_at_many_locks_are_polled_together() {
     let scene = Scene::new();
     let keys: Vec<_> = (0..WAITERS).map(|_| unique_key("many-locks")).collect();
     let (mut held, mut waiters) = (Vec::new(), Vec::new());
@@ -136,7 +136,7 @@ async fn waiters_at_many_locks_look_together() {
 }
 
 #[tokio::test]
-async fn a_waiter_whose_entry_was_deleted_comes_back_to_its_place() {
+async fn a_waiter_whose_entry_was_deleted_returns_to_its_place() {
     let scene = Scene::new();
     let key = unique_key("entry-deleted");
     let held = scene.hold(&key).await;
@@ -154,7 +154,7 @@ async fn a_waiter_whose_entry_was_deleted_comes_back_to_its_place() {
 }
 
 #[tokio::test]
-async fn a_queue_that_was_deleted_comes_back_as_it_was() {
+async fn a_deleted_queue_is_restored_in_order() {
     let scene = Scene::new();
     let key = unique_key("queue-deleted");
     let held = scene.hold(&key).await;
@@ -170,7 +170,7 @@ async fn a_queue_that_was_deleted_comes_back_as_it_was() {
 
 /// They are looked for in one call, since they wait for equally long.
 #[tokio::test]
-async fn what_is_wrong_at_one_lock_harms_no_other_waiter() {
+async fn a_broken_lock_affects_no_waiter_of_another() {
     let scene = Scene::new();
     let keys = ["a", "b", "c"].map(unique_key);
     let (mut held, mut waiters) = (Vec::new(), Vec::new());
@@ -195,7 +195,7 @@ async fn what_is_wrong_at_one_lock_harms_no_other_waiter() {
 
 /// Its release tells nobody, and nothing is acquired until there is something to acquire.
 #[tokio::test]
-async fn a_foreign_holder_is_looked_at_some_ten_times_a_second() {
+async fn a_foreign_holder_is_polled_about_ten_times_a_second() {
     let scene = Scene::new();
     let key = unique_key("foreign");
     assert!(scene.server.cmd(&["SET", &key, "theirs"]).is_ok());
@@ -213,7 +213,7 @@ async fn a_foreign_holder_is_looked_at_some_ten_times_a_second() {
 
 /// Nobody tells, and no look is due: the last try is a try all the same.
 #[tokio::test]
-async fn the_last_try_of_a_parked_waiter_takes_what_is_free() {
+async fn the_last_try_of_a_parked_waiter_acquires_a_free_lock() {
     let scene = Scene::new();
     let key = unique_key("last-try");
     let _held = scene.holder.lock(&key).ttl(secs(60)).acquire().await.unwrap();

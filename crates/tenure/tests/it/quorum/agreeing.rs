@@ -27,7 +27,7 @@ fn last_number(node: &Server, key: &str) -> u64 {
 
 /// It may have granted before the two others agreed, or after.
 #[test]
-fn a_node_that_granted_under_a_smaller_number_is_told_the_leases() {
+fn a_node_that_granted_a_smaller_number_is_raised_to_the_number_of_the_lease() {
     let nodes = Nodes::start(3);
     for round in 0..6 {
         let (key, ahead) = (unique_key("behind"), ahead());
@@ -60,7 +60,7 @@ fn a_release_brings_the_number_to_every_node() {
 
 /// One of the two that answer is behind: its number may have been an earlier lease's.
 #[test]
-fn a_lease_that_is_taken_up_again_has_no_smaller_number() {
+fn a_resumed_lease_has_no_smaller_number() {
     let (nodes, key) = (Nodes::start(3), unique_key("taken-up"));
     let token: Token = "0123456789abcdef0123456789abcdef@me".parse().unwrap();
     let ahead = ahead();
@@ -77,7 +77,7 @@ fn a_lease_that_is_taken_up_again_has_no_smaller_number() {
 
 /// Nor when only one is left that has the number.
 #[test]
-fn a_lease_without_a_majority_for_its_number_is_not_taken_up() {
+fn a_lease_without_a_majority_for_its_number_is_not_resumed() {
     let (nodes, key) = (Nodes::start(3), unique_key("no-majority"));
     let token: Token = "0123456789abcdef0123456789abcdef@me".parse().unwrap();
     set(&nodes.0[0], &key, token.as_str());
@@ -88,7 +88,7 @@ fn a_lease_without_a_majority_for_its_number_is_not_taken_up() {
 }
 
 #[test]
-fn what_is_told_of_a_holder_is_the_number_that_a_majority_knows() {
+fn inspect_reports_the_number_that_a_majority_knows() {
     let (nodes, key) = (Nodes::start(3), unique_key("known"));
     let lock = nodes.client().lock(&key).ttl(secs(600));
     let guard = lock.acquire_within(LIMIT).unwrap();
@@ -103,7 +103,7 @@ fn what_is_told_of_a_holder_is_the_number_that_a_majority_knows() {
 
 /// A server that forgot the key votes again when the longest TTL is over, and not later.
 #[test]
-fn an_extension_beyond_the_longest_ttl_is_refused() {
+fn an_extension_beyond_the_max_ttl_is_refused() {
     let (nodes, key) = (Nodes::start(3), unique_key("beyond"));
     let lock = nodes.client().lock(&key).ttl(secs(20)).longest_ttl(secs(40));
     let guard = lock.acquire_within(LIMIT).unwrap();

@@ -9,7 +9,7 @@ use crate::{LIMIT, secs, servers};
 
 /// Its key outlives the server, and nobody asks it for anything any more.
 #[test]
-fn what_a_server_missed_is_made_up_for_when_it_is_back() {
+fn releases_that_a_server_missed_are_repeated_when_it_returns() {
     let kinds = ServerKind::ALL.into_iter();
     let nodes = kinds.map(|kind| Server::builder(kind).tcp().durable().start());
     let (nodes, key) = (Nodes::of(nodes), unique_key("missed"));
@@ -34,7 +34,7 @@ fn what_a_server_missed_is_made_up_for_when_it_is_back() {
 
 /// A server that was down when the lock was granted cannot have the key: it is not asked again.
 #[test]
-fn a_release_is_repeated_for_a_server_that_may_have_the_key_and_for_no_other() {
+fn a_release_is_repeated_only_for_a_server_that_may_have_the_key() {
     for has_key in [true, false] {
         let nodes = Nodes::start(3);
         if !has_key {
@@ -56,7 +56,7 @@ fn a_release_is_repeated_for_a_server_that_may_have_the_key_and_for_no_other() {
 /// It was asked for the key by a script that it has forgotten, and the release is on its way behind
 /// that in full.
 #[test]
-fn what_a_server_did_not_know_how_to_do_is_not_done_after_its_undoing() {
+fn a_request_refused_by_noscript_is_not_resent_after_its_undo() {
     let (nodes, key) = (Nodes::start(3), unique_key("forgot-how"));
     let lock = nodes.client().lock(&key).ttl(secs(600)).node_limit(LIMIT);
     for node in &nodes.0 {
@@ -78,7 +78,7 @@ fn what_a_server_did_not_know_how_to_do_is_not_done_after_its_undoing() {
 
 /// What the two others tell is certain, and the release is on its way to the third.
 #[test]
-fn a_hung_server_keeps_nobody_from_looking_and_releasing_by_token() {
+fn a_hung_server_delays_neither_inspect_nor_a_release_by_token() {
     let (nodes, key) = (Nodes::start(3), unique_key("hung"));
     let lock = nodes.client().lock(&key).ttl(secs(600));
     let guard = lock.acquire_within(LIMIT).unwrap();

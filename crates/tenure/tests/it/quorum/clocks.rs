@@ -37,7 +37,7 @@ fn holder(nodes: &Nodes, key: &str) -> LockGuard {
 
 /// A majority has the key all the same, so neither who knows the clocks nor who is new gets in.
 #[test]
-fn t09_a_clock_that_leaps_on_one_of_five_costs_nothing() {
+fn a_clock_step_on_one_of_five_servers_costs_nothing() {
     let nodes = clocks();
     for round in 0..scale(5, 250) {
         let key = unique_key("leap");
@@ -85,7 +85,7 @@ fn after_a_leap(knew_it: bool) -> Result<bool, (String, NodeErrorKind)> {
 }
 
 #[test]
-fn t09_a_clock_that_was_known_before_it_leapt_has_no_vote() {
+fn a_server_whose_clock_stepped_has_no_vote() {
     let (why, kind) = after_a_leap(true).unwrap_err();
     assert_eq!(kind, NodeErrorKind::ClockJumped);
     // By 40 s, less what the looks leave open.
@@ -97,7 +97,7 @@ fn t09_a_clock_that_was_known_before_it_leapt_has_no_vote() {
 /// Leases overlap now, which nobody can prevent; numbers do not, and a resource that checks them
 /// stays whole.
 #[test]
-fn t09_clocks_that_leap_on_a_majority_leave_numbers_unique() {
+fn clock_steps_on_a_majority_leave_numbers_unique() {
     let (nodes, key, gate) = (clocks(), unique_key("leaps"), FenceGate::new());
     let mut holders: Vec<LockGuard> = Vec::new();
     for round in 0..scale(6, 100) {
@@ -115,7 +115,7 @@ fn t09_clocks_that_leap_on_a_majority_leave_numbers_unique() {
 }
 
 #[test]
-fn t09_clocks_that_are_set_back_keep_no_lock_that_is_released() {
+fn clocks_set_back_do_not_keep_a_released_lock() {
     let (nodes, key) = (clocks(), unique_key("back"));
     let client = nodes.client();
     learn_clocks(&client);

@@ -44,19 +44,19 @@ pub(super) fn contend(urls: &str, contenders: usize, times: usize) {
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
 }
 
-/// Test 2: no overlap, no lost update, and nobody is left out.
+/// No overlap, no lost update, and every contender gets the lock.
 #[test]
-fn t02_sixteen_contenders_at_five_nodes_all_get_it() {
+fn sixteen_contenders_at_five_nodes_all_get_the_lock() {
     contend(&servers::mixed(5), 16, scale(4, 600));
 }
 
 #[test]
-fn sixteen_contenders_at_three_nodes_all_get_it() {
+fn sixteen_contenders_at_three_nodes_all_get_the_lock() {
     contend(&servers::mixed(3), 16, 2);
 }
 
 #[test]
-fn three_tables_in_memory_vote_like_servers() {
+fn three_memory_stores_vote_like_servers() {
     let key = unique_key("tables");
     let urls: Vec<_> = (0..3).map(|table| format!("memory://{key}-{table}")).collect();
     contend(&urls.join(","), 4, 4);
@@ -79,7 +79,7 @@ fn a_split_vote_of_six_nodes_settles() {
 
 /// Two of the nodes that are left must agree, so many votes are split.
 #[test]
-fn contenders_with_one_node_down_all_get_it() {
+fn contenders_with_one_node_down_all_get_the_lock() {
     let nodes = Nodes::start(3);
     nodes.0[2].kill();
     contend(&nodes.urls(), 6, 3);
@@ -87,7 +87,7 @@ fn contenders_with_one_node_down_all_get_it() {
 
 /// All nodes give the number that is proposed to them, so nothing is left to agree on.
 #[test]
-fn an_acquisition_that_nobody_disturbs_is_one_request_to_each_node() {
+fn an_uncontended_acquisition_is_one_request_to_each_node() {
     let (nodes, key) = (Nodes::start(3), unique_key("one-request"));
     let lock = nodes.client().lock(&key).ttl(secs(60));
     lock.acquire().unwrap().release().unwrap();

@@ -37,12 +37,12 @@ fn given_back_elsewhere(give_back: impl Fn(&Lock, Token)) {
 }
 
 #[test]
-fn a_late_request_of_a_detached_lease_makes_no_key_that_was_released_by_its_token() {
+fn a_late_request_of_a_detached_lease_creates_no_released_key() {
     given_back_elsewhere(|lock, token| lock.release(&token).unwrap());
 }
 
 #[test]
-fn a_late_request_of_a_lease_that_was_taken_up_makes_no_key_that_was_released() {
+fn a_late_request_of_a_resumed_lease_creates_no_released_key() {
     given_back_elsewhere(|lock, token| {
         lock.resume(token).unwrap().expect("two of three have it").release().unwrap();
     });
@@ -50,7 +50,7 @@ fn a_late_request_of_a_lease_that_was_taken_up_makes_no_key_that_was_released() 
 
 /// A majority that an earlier release reached is enough to know of it, whatever the others say.
 #[test]
-fn a_second_release_is_known_as_such_to_a_majority_while_one_server_is_silent_or_behind() {
+fn a_majority_recognises_a_second_release_with_one_server_silent_or_behind() {
     let (nodes, key) = (Nodes::start(3), unique_key("twice"));
     let proxies = nodes.proxies();
     let client = Client::connect(&behind(&proxies)).unwrap();

@@ -41,7 +41,7 @@ fn two_addresses_of_one_server_are_never_two_votes() {
 
 /// What the second address says counts for nothing; the servers there are go on deciding.
 #[test]
-fn the_servers_that_there_are_decide_without_the_second_address() {
+fn the_distinct_servers_decide_without_the_second_address() {
     let (dir, key) = (TempDir::new(), unique_key("beside"));
     let (server, [port, socket]) = twice(ServerKind::Redis70, &dir);
     let other = Nodes::start(1);
@@ -65,7 +65,7 @@ fn the_servers_that_there_are_decide_without_the_second_address() {
 
 /// A release over it, say, would take the key from under the address that counts.
 #[test]
-fn a_second_address_is_asked_for_nothing_once_it_is_known() {
+fn a_known_second_address_gets_no_requests() {
     let (dir, key) = (TempDir::new(), unique_key("once"));
     let (server, [port, socket]) = twice(ServerKind::Valkey91, &dir);
     let other = Nodes::start(1);

@@ -31,7 +31,7 @@ fn number(client: &Client, key: &str) -> FencingToken {
 
 /// A day after a lock was used the last time nothing of it is on any node.
 #[test]
-fn t16_many_names_leave_nothing_and_numbers_after_that_are_larger() {
+fn many_names_leave_nothing_and_later_numbers_are_larger() {
     let (clock, names) = (Clock::new(), scale(100, 20_000));
     let (nodes, key) = (five(&clock), unique_key("names"));
     let client = nodes.client();
@@ -65,7 +65,7 @@ fn t16_many_names_leave_nothing_and_numbers_after_that_are_larger() {
 
 /// A client does not know the servers' clock before one has told it, and this host's may be wrong.
 #[test]
-fn a_host_whose_clock_is_days_behind_makes_no_number_smaller() {
+fn a_host_clock_days_behind_makes_no_number_smaller() {
     let (clock, key) = (Clock::new(), unique_key("behind"));
     clock.advance(3 * DAY);
     let nodes = five(&clock);

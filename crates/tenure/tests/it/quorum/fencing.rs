@@ -109,7 +109,7 @@ const HOLDS_OF_TROUBLE: usize = 8;
 
 /// Four clients want the lock, and there is always trouble at one node or at two.
 #[test]
-fn t14_numbers_are_unique_and_in_order_whatever_happens_to_two_nodes() {
+fn numbers_are_unique_and_in_order_whatever_happens_to_two_nodes() {
     let (five, key) = (Five::start(), unique_key("fencing"));
     let wanted = scale(200, 10_000);
     let (holds, count) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
@@ -166,7 +166,7 @@ fn one_round_trip_is_enough(five: &Five, key: &str) {
 }
 
 #[test]
-fn the_checker_of_the_order_sees_what_is_out_of_order() {
+fn the_order_checker_finds_a_violation() {
     let began = Instant::now();
     let hold = |asked, acquired, number| Hold {
         asked: began + secs(asked),

@@ -60,7 +60,7 @@ fn field(server: &Server, name: &str) -> String {
 }
 
 #[test]
-fn a_new_client_does_not_believe_an_uptime_that_a_clock_made_up() {
+fn a_new_client_does_not_trust_an_uptime_raised_by_a_clock_step() {
     nobody_else_gets_in(Builder::shim, |nodes| {
         nodes.0[1].kill();
         nodes.0[1].restart_empty();
@@ -80,7 +80,7 @@ fn replicate(nodes: &Nodes, host: &str, port: &str) {
 }
 
 #[test]
-fn a_server_that_was_a_replica_of_an_empty_one_has_no_vote_under_the_same_run() {
+fn a_former_replica_of_an_empty_server_has_no_vote() {
     nobody_else_gets_in(
         |of| of,
         |nodes| {
@@ -92,7 +92,7 @@ fn a_server_that_was_a_replica_of_an_empty_one_has_no_vote_under_the_same_run() 
 
 /// The primary has a marker of its own, which comes along with its data.
 #[test]
-fn a_server_that_was_a_replica_of_another_voter_has_no_vote_by_that_ones_marker() {
+fn a_former_replica_of_another_voter_has_no_vote_by_its_marker() {
     nobody_else_gets_in(
         |of| of,
         |nodes| {
@@ -106,7 +106,7 @@ fn a_server_that_was_a_replica_of_another_voter_has_no_vote_by_that_ones_marker(
 }
 
 #[test]
-fn a_server_that_was_flushed_has_no_vote() {
+fn a_flushed_server_has_no_vote() {
     nobody_else_gets_in(
         |of| of,
         |nodes| {
@@ -160,7 +160,7 @@ fn a_server_restored_from_an_older_snapshot_has_no_vote() {
 
 /// A fleet of clients that each live for a moment, and know nothing of one another.
 #[test]
-fn three_new_servers_vote_for_clients_that_live_for_a_moment_after_the_longest_ttl() {
+fn three_new_servers_vote_for_short_lived_clients_after_the_max_ttl() {
     let longest = secs(2);
     let new = ServerKind::ALL.map(|kind| Server::builder(kind).start());
     let urls: Vec<_> = new.iter().map(Server::url).collect();
@@ -187,7 +187,7 @@ fn three_new_servers_vote_for_clients_that_live_for_a_moment_after_the_longest_t
 
 /// Nobody waits for what was never held: an operator says so, once.
 #[test]
-fn new_servers_that_were_opened_by_hand_vote_at_once_and_one_that_forgot_is_not_opened() {
+fn servers_opened_by_hand_vote_at_once_and_one_that_forgot_is_not_opened() {
     let new = ServerKind::ALL.map(|kind| Server::builder(kind).tcp().start());
     let urls: Vec<_> = new.iter().map(Server::url).collect();
     let client = Client::connect(&urls.join(",")).unwrap();
@@ -209,7 +209,7 @@ fn new_servers_that_were_opened_by_hand_vote_at_once_and_one_that_forgot_is_not_
 
 /// A value that is no marker is somebody's, and stays.
 #[test]
-fn a_key_that_is_no_marker_is_left_alone_and_named() {
+fn an_invalid_marker_is_left_alone_and_named() {
     let (nodes, key) = (Nodes::start(3), unique_key("unusable"));
     for node in &nodes.0[1..] {
         assert_eq!(node.cmd(&["DEL", "tenure:marker"]).int(), 1);

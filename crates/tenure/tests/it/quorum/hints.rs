@@ -52,7 +52,7 @@ fn held(client: &Client, key: &str) -> Lock {
 }
 
 #[test]
-fn a_hint_of_any_node_makes_a_waiter_try() {
+fn a_notification_from_any_node_makes_a_waiter_try() {
     let (nodes, key) = (Nodes::start(3), unique_key("hint"));
     let guard = held(&nodes.client(), &key).acquire().unwrap();
     let lock = held(&nodes.client(), &key);
@@ -66,7 +66,7 @@ fn a_hint_of_any_node_makes_a_waiter_try() {
 }
 
 #[test]
-fn a_waiter_listens_again_after_a_connection_broke() {
+fn a_waiter_subscribes_again_after_a_reconnect() {
     let (nodes, key) = (Nodes::start(3), unique_key("again"));
     let guard = held(&nodes.client(), &key).acquire().unwrap();
     let lock = held(&nodes.client(), &key);
@@ -107,7 +107,7 @@ fn hints(listeners: &mut [Raw]) -> Vec<usize> {
 }
 
 #[test]
-fn each_node_tells_of_a_release_once_and_none_of_an_attempt_that_is_undone() {
+fn each_node_notifies_once_of_a_release_and_never_of_an_undo() {
     let (nodes, key) = (Nodes::start(3), unique_key("told"));
     let mut listeners = listeners(&nodes, &key);
     let lock = held(&nodes.client(), &key);
@@ -139,7 +139,7 @@ fn each_node_tells_of_a_release_once_and_none_of_an_attempt_that_is_undone() {
 }
 
 #[test]
-fn whoever_waits_no_more_listens_no_more() {
+fn a_waiter_that_gives_up_unsubscribes() {
     let (nodes, key) = (Nodes::start(3), unique_key("no-more"));
     let clients = [nodes.client(), nodes.client()];
     let guard = held(&clients[0], &key).acquire().unwrap();
@@ -160,7 +160,7 @@ fn whoever_waits_no_more_listens_no_more() {
 }
 
 #[test]
-fn an_acquisition_that_is_dropped_listens_no_more() {
+fn a_dropped_acquisition_unsubscribes() {
     let (nodes, key) = (Nodes::start(3), unique_key("dropped"));
     let guard = held(&nodes.client(), &key).acquire().unwrap();
     // It outlives the wait, and so do its connections.
@@ -176,7 +176,7 @@ fn an_acquisition_that_is_dropped_listens_no_more() {
 
 /// Nobody hears of anything, and nobody counts on it: they poll, and not too often.
 #[test]
-fn where_messages_are_swallowed_waiters_poll() {
+fn waiters_poll_where_notifications_are_dropped() {
     let (nodes, key) = (Nodes::start(3), unique_key("swallowed"));
     let proxies = nodes.proxies();
     proxies.iter().for_each(Proxy::drop_messages);

@@ -9,7 +9,7 @@ use super::{Nodes, all_catch_up, until_all_vote};
 use crate::{LIMIT, ms, secs, servers};
 
 #[test]
-fn a_node_that_grants_late_belongs_to_the_lease() {
+fn a_node_that_grants_late_joins_the_lease() {
     let (nodes, key) = (Nodes::start(3), unique_key("late"));
     let frozen = nodes.0[2].freeze_process();
     let guard = nodes.client().lock(&key).ttl(secs(600)).acquire().unwrap();
@@ -21,7 +21,7 @@ fn a_node_that_grants_late_belongs_to_the_lease() {
 
 /// The request for the key is still on its way when the lock is given back.
 #[test]
-fn a_release_comes_behind_the_request_for_the_key() {
+fn a_release_follows_the_request_for_the_key() {
     let (nodes, key) = (Nodes::start(3), unique_key("behind"));
     let fence = format!("{{{key}}}:tenure.fence");
     let frozen = nodes.0[0].freeze_process();
@@ -35,7 +35,7 @@ fn a_release_comes_behind_the_request_for_the_key() {
 
 /// The node has the key since before, and is out of reach until the lock is given back.
 #[test]
-fn a_lease_that_is_taken_up_is_released_where_nobody_could_ask_for_it() {
+fn a_resumed_lease_is_released_on_a_node_that_was_unreachable() {
     let (nodes, key) = (Nodes::start(3), unique_key("taken-up"));
     let lock = nodes.client().lock(&key).ttl(secs(600));
     let token = lock.acquire().unwrap().detach();
@@ -64,7 +64,7 @@ fn a_lease_outlasts_the_loss_of_one_node() {
 }
 
 #[test]
-fn a_node_that_lost_its_key_gets_it_again_and_counts_from_then_on() {
+fn a_node_that_lost_its_key_is_repaired_and_counts_from_then_on() {
     let (nodes, key) = (Nodes::start(3), unique_key("top-up"));
     let lock = nodes.client().lock(&key).ttl(secs(3)).longest_ttl(secs(3));
     let guard = lock.acquire().unwrap();
@@ -81,7 +81,7 @@ fn a_node_that_lost_its_key_gets_it_again_and_counts_from_then_on() {
 
 /// Another may have had that one and the next that forgets, between one renewal and the other.
 #[test]
-fn a_node_that_was_just_given_its_key_again_does_not_count_yet() {
+fn a_node_that_was_just_repaired_does_not_count_yet() {
     let (nodes, key) = (Nodes::start(3), unique_key("not-yet"));
     let guard = nodes.client().lock(&key).ttl(secs(6)).acquire_within(LIMIT).unwrap();
     nodes.until_had_by(&guard, 3);
@@ -95,7 +95,7 @@ fn a_node_that_was_just_given_its_key_again_does_not_count_yet() {
 
 /// Another may have held the lock while a majority had no key of ours.
 #[test]
-fn a_majority_that_lost_the_key_loses_the_lease_and_nothing_is_made_again() {
+fn a_majority_without_the_key_loses_the_lease_and_is_not_repaired() {
     let (nodes, key) = (Nodes::start(3), unique_key("lost"));
     let lock = nodes.client().lock(&key).ttl(secs(3));
     let guard = lock.acquire().unwrap();
@@ -112,7 +112,7 @@ fn a_majority_that_lost_the_key_loses_the_lease_and_nothing_is_made_again() {
 
 /// Servers forget, are down and are behind, in turn; and no number is ever smaller.
 #[test]
-fn numbers_grow_over_everything() {
+fn numbers_grow_over_flushes_restarts_and_clock_steps() {
     let (nodes, key) = (Nodes::start(3), unique_key("numbers"));
     let client = nodes.client();
     let lock = client.lock(&key).ttl(secs(5));

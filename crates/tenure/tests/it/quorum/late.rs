@@ -39,7 +39,7 @@ fn first_loses_it_after_a_vote(after: Duration, limit: Duration) -> Option<LossR
 
 /// The others may have lost their keys in between, and another held the lock.
 #[test]
-fn a_vote_after_its_time_limit_counts_from_then_on_only() {
+fn a_vote_after_its_time_limit_counts_only_from_then_on() {
     let lost = first_loses_it_after_a_vote(ms(600), ms(100));
     assert_eq!(lost, Some(LossReason::Gone));
 }
@@ -51,7 +51,7 @@ fn a_vote_within_its_time_limit_counts_from_the_grant_on() {
 
 /// A majority had the key when it was asked, not when it answered: the third had it only then.
 #[test]
-fn a_key_that_came_between_a_proof_and_its_answer_does_not_count_yet() {
+fn a_key_set_between_a_proof_and_its_reply_does_not_count_yet() {
     thread::scope(|scope| {
         scope.spawn(|| third_comes_during(|guard| guard.revalidate().unwrap()));
         scope.spawn(|| third_comes_during(|guard| guard.extend(LONG).unwrap()));
@@ -87,7 +87,7 @@ fn third_comes_during(ask: impl Fn(&LockGuard) + Sync) {
 /// The holder is stopped while the third's vote arrives, and runs on after the time limit: it finds
 /// the vote and the end of the limit at the same moment. Then the first has lost its key.
 #[test]
-fn a_vote_that_a_stopped_holder_finds_after_its_time_limit_counts_from_then_on_only() {
+fn a_late_vote_read_by_a_stopped_holder_counts_only_from_then_on() {
     let (nodes, key) = (Nodes::start(3), unique_key("stopped-vote"));
     let proxies = nodes.proxies();
     let settings = [("SERVERS", &*behind(&proxies)), ("KEY", &key)];
@@ -142,7 +142,7 @@ const STOPPED_LIMIT: Duration = secs(2);
 
 /// The connection ends with the third's answer, before the others have decided, or after that.
 #[test]
-fn a_release_leaves_a_tombstone_where_the_request_may_still_arrive() {
+fn a_release_leaves_a_tombstone_where_a_request_may_still_arrive() {
     for later in [0, 2] {
         let (nodes, key) = (Nodes::start(3), unique_key("may-arrive"));
         let proxies = nodes.proxies();
@@ -166,7 +166,7 @@ fn a_release_leaves_a_tombstone_where_the_request_may_still_arrive() {
 /// The request for the key and the release behind it are on their way when the connection ends, and
 /// the request arrives after the release was repeated over the next one.
 #[test]
-fn a_lease_is_given_back_where_its_request_arrives_after_the_release() {
+fn a_request_that_arrives_after_the_release_is_undone() {
     let (nodes, key) = (Nodes::start(3), unique_key("ghost"));
     let third = &nodes.0[2];
     assert!(third.cmd(&["ACL", "SETUSER", "default", "-client|kill"]).is_ok());

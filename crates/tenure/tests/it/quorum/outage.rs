@@ -41,7 +41,7 @@ fn with_one_of_three_down_two_decide() {
 }
 
 #[test]
-fn with_one_of_three_hung_two_decide_and_nothing_stays_on_the_third() {
+fn with_one_of_three_hung_two_decide_and_the_third_keeps_nothing() {
     let (nodes, key) = (Nodes::start(3), unique_key("hung"));
     let frozen = nodes.0[0].freeze_process();
     all_of_it_works(&nodes, &key);
@@ -73,7 +73,7 @@ fn fails_naming(nodes: &Nodes, key: &str, kind: NodeErrorKind, limit: Duration) 
 }
 
 #[test]
-fn with_two_of_three_down_nobody_can_tell_and_nothing_is_left() {
+fn with_two_of_three_down_there_is_no_quorum_and_nothing_is_left() {
     let (nodes, key) = (Nodes::start(3), unique_key("two-down"));
     nodes.0[1].kill();
     nodes.0[2].kill();
@@ -87,7 +87,7 @@ fn with_two_of_three_down_nobody_can_tell_and_nothing_is_left() {
 }
 
 #[test]
-fn with_two_of_three_hung_nobody_can_tell_and_nothing_is_left() {
+fn with_two_of_three_hung_there_is_no_quorum_and_nothing_is_left() {
     let (nodes, key) = (Nodes::start(3), unique_key("two-hung"));
     let frozen = [nodes.0[1].freeze_process(), nodes.0[2].freeze_process()];
     fails_naming(&nodes, &key, NodeErrorKind::TimedOut, ms(200));
@@ -98,7 +98,7 @@ fn with_two_of_three_hung_nobody_can_tell_and_nothing_is_left() {
 
 /// Two of three hold the lock for another, and one is down: that is contention, and no outage.
 #[test]
-fn an_outage_is_not_taken_for_contention_nor_the_other_way_round() {
+fn an_outage_and_contention_are_never_confused() {
     let (nodes, key) = (Nodes::start(3), unique_key("both"));
     let lock = nodes.client().lock(&key).ttl(secs(600));
     let guard = lock.acquire().unwrap();

@@ -1,4 +1,4 @@
-//! Tests 6 to 8 over five servers: answers that come too late, and processes that are stopped.
+//! Five servers: replies that come too late, and processes that are stopped.
 
 use std::{thread, time::Duration};
 
@@ -24,7 +24,7 @@ const NODE_LIMIT: Duration = secs(60);
 /// Every one grants it, and every answer comes after the TTL: nothing is held, and each key is
 /// deleted, not left to its end.
 #[test]
-fn t06_a_grant_that_five_servers_tell_too_late_is_none_and_is_undone() {
+fn a_grant_that_five_servers_report_too_late_is_undone() {
     let nodes = Nodes::start(5);
     let proxies = nodes.proxies();
     let client = Client::connect(&behind(&proxies)).unwrap();
@@ -41,7 +41,7 @@ fn t06_a_grant_that_five_servers_tell_too_late_is_none_and_is_undone() {
 /// Two of the five grants have reached the client when it is stopped, and the others are there when
 /// it runs on: by then they are worth nothing.
 #[test]
-fn t07_a_client_that_is_stopped_between_grants_gets_an_error_and_no_lease() {
+fn a_client_stopped_between_grants_gets_an_error_and_no_lease() {
     let nodes = Nodes::start(5);
     for _ in 0..scale(1, 50) {
         let (proxies, key) = (nodes.proxies(), unique_key("stopped"));
@@ -83,7 +83,7 @@ pub(super) fn acquirer() {
 }
 
 #[test]
-fn t08_a_holder_over_five_servers_that_was_stopped_is_told_so_and_fenced_off() {
+fn a_stopped_holder_over_five_servers_is_notified_and_fenced_off() {
     for _ in 0..scale(2, 100) {
         pause::a_stopped_holder_is_told_and_fenced_off(&several(5));
     }

@@ -55,7 +55,7 @@ fn attempts_while_tried(lock: &Lock, proxy: &Proxy, times: u64) -> Vec<Duration>
 /// It is tried four times a second. If each attempt waited for it a moment, of 50 ms, there would
 /// be five of them for each time.
 #[test]
-fn a_node_that_is_out_of_reach_is_not_waited_for() {
+fn an_unreachable_node_is_not_waited_for() {
     let (nodes, key) = (Nodes::start(3), unique_key("reach"));
     let (proxies, lock) = two_behind(&nodes, &key);
     // The proxies accept, and find nobody.
@@ -71,7 +71,7 @@ fn a_node_that_is_out_of_reach_is_not_waited_for() {
 /// It is tried for 2 s each time. If an attempt waited for that there would be one such attempt
 /// each time; a machine that stands still for a second does not do so always.
 #[test]
-fn a_node_that_is_tried_again_is_waited_for_no_longer_than_a_moment() {
+fn a_retried_node_is_waited_for_only_briefly() {
     let (nodes, key) = (Nodes::start(3), unique_key("again"));
     let (proxies, lock) = two_behind(&nodes, &key);
     // New connections are accepted, and nothing is answered.
@@ -87,7 +87,7 @@ fn a_node_that_is_tried_again_is_waited_for_no_longer_than_a_moment() {
 }
 
 #[test]
-fn a_node_that_comes_back_is_used_again() {
+fn a_node_that_returns_is_used_again() {
     let (nodes, key) = (Nodes::start(3), unique_key("back"));
     let lock = nodes.client().lock(&key).ttl(secs(600));
     lock.acquire().unwrap().release().unwrap();

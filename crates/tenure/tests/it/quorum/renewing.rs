@@ -1,4 +1,4 @@
-//! Tests 19 to 22 over five servers: what a lease outlives, and when its loss is told.
+//! Five servers: what a lease outlives, and when its loss is reported.
 
 use tenure_testkit::{scale, unique_key};
 
@@ -11,30 +11,30 @@ use crate::{
 };
 
 #[test]
-fn t19_a_lease_over_five_servers_outlives_a_busy_machine_and_a_slow_network() {
+fn a_lease_over_five_servers_outlives_a_busy_machine_and_a_slow_network() {
     renewal::outlives_a_busy_machine(&Nodes::start(5).0, scale(2, 30));
 }
 
 /// All five at once: each renewal of that time fails, on every server.
 #[test]
-fn t20_a_lease_over_five_servers_outlives_a_short_outage_of_all() {
+fn a_lease_over_five_servers_outlives_a_short_outage_of_all() {
     renewal::outlives_short_outages(|with| Nodes::start_with(5, with).0);
 }
 
 #[test]
-fn t21_in_an_outage_of_five_servers_the_loss_is_told_before_the_keys_can_end() {
+fn in_an_outage_of_five_servers_the_loss_is_reported_before_expiry() {
     outage::told_in_every_outage(&several(5));
 }
 
 #[test]
-fn t22_a_key_that_another_removed_from_a_majority_is_lost_and_stays_away() {
+fn a_key_deleted_from_a_majority_is_a_loss_and_is_not_recreated() {
     ownership::whatever_removes_it_is_a_loss(|| Nodes::start(5).0);
 }
 
 /// Whoever is robbed on a minority holds the lock; where the key is free it gets it again, and
 /// where another has it, it leaves it alone.
 #[test]
-fn t22_a_key_that_another_removed_from_a_minority_is_made_good() {
+fn a_key_deleted_from_a_minority_is_repaired() {
     let (nodes, key) = (Nodes::start(5), unique_key("minority"));
     let guard = nodes.client().lock(&key).ttl(secs(2)).acquire_within(LIMIT).unwrap();
     let token = guard.token().as_str().to_owned();

@@ -79,7 +79,7 @@ fn overlaps(nodes: &Nodes, victim: usize, next: Next) -> bool {
 }
 
 #[test]
-fn t05_a_server_that_forgot_a_holder_has_no_vote_while_that_holds() {
+fn a_server_that_forgot_a_holder_has_no_vote_while_it_holds() {
     let nodes = Nodes::start(5);
     for round in 0..scale(5, 500) {
         for next in [Next::IsNew, Next::KnewIt] {
@@ -90,7 +90,7 @@ fn t05_a_server_that_forgot_a_holder_has_no_vote_while_that_holds() {
 
 /// The test above could not fail otherwise.
 #[test]
-fn t05_without_the_guard_two_hold_the_lock() {
+fn without_the_restart_guard_two_hold_the_lock() {
     let nodes = Nodes::start(5);
     for victim in 0..5 {
         assert!(overlaps(&nodes, victim, Next::WasDeceived), "after {victim}");
@@ -99,7 +99,7 @@ fn t05_without_the_guard_two_hold_the_lock() {
 
 /// Whoever was refused a vote has left nothing behind, on a server that is doubted either.
 #[test]
-fn what_a_doubted_server_granted_is_undone() {
+fn a_grant_of_an_ineligible_server_is_undone() {
     let (nodes, key) = (Nodes::start(3), unique_key("undone"));
     nodes.0[2].kill();
     nodes.0[..2].iter().for_each(|node| assert!(node.cmd(&["FLUSHALL"]).is_ok()));
@@ -120,7 +120,7 @@ fn what_a_doubted_server_granted_is_undone() {
 /// One is ahead with its number, one was asked to follow and has lost the key, and the third does
 /// follow, but it may have forgotten an earlier holder: no majority had the number.
 #[test]
-fn what_a_doubted_server_confirms_counts_no_more_than_what_it_grants() {
+fn a_confirmation_of_an_ineligible_server_does_not_count() {
     let (nodes, key) = (Nodes::start(2), unique_key("confirms"));
     let ahead = u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_micros()).unwrap();
     let fence = format!("{{{key}}}:tenure.fence");
@@ -156,7 +156,7 @@ fn what_a_doubted_server_confirms_counts_no_more_than_what_it_grants() {
 
 /// The others had the lock to give, so the key on the one that is doubted is the holder's, too.
 #[test]
-fn what_a_doubted_server_granted_belongs_to_a_lease_that_others_granted() {
+fn a_grant_of_an_ineligible_server_joins_a_lease_that_others_granted() {
     let (nodes, key) = (Nodes::start(3), unique_key("belongs"));
     assert!(nodes.0[2].cmd(&["FLUSHALL"]).is_ok());
     let lock = nodes.client().lock(&key).ttl(secs(3)).longest_ttl(secs(3));
@@ -175,7 +175,7 @@ fn what_a_doubted_server_granted_belongs_to_a_lease_that_others_granted() {
 
 /// It is known what was granted, so the release has no late arrival to guard against.
 #[test]
-fn a_lease_that_was_granted_in_doubt_leaves_no_tombstone() {
+fn a_lease_with_an_ineligible_grant_leaves_no_tombstone() {
     let (nodes, key) = (Nodes::start(3), unique_key("in-doubt"));
     let proxies = nodes.proxies();
     let client = Client::connect(&servers::behind(&proxies)).unwrap();
@@ -196,7 +196,7 @@ fn a_lease_that_was_granted_in_doubt_leaves_no_tombstone() {
 /// One of the three holds the key and is not doubted, one has got it again since it forgot it, and
 /// the third is down: whatever is asked about the lease, that is no majority.
 #[test]
-fn what_a_doubted_server_renews_proves_or_resumes_is_no_vote() {
+fn an_ineligible_server_cannot_renew_prove_or_resume_a_lease() {
     let (nodes, key) = (Nodes::start(3), unique_key("renews"));
     let lock = nodes.client().lock(&key).ttl(HELD).node_limit(LIMIT);
     let guard = lock.acquire().unwrap();
@@ -222,7 +222,7 @@ fn what_a_doubted_server_renews_proves_or_resumes_is_no_vote() {
 
 /// Whether a server votes is for each lock to say, by the longest TTL that anybody takes it with.
 #[test]
-fn a_new_server_votes_as_soon_as_no_lock_can_be_forgotten() {
+fn a_new_server_votes_once_every_lost_lock_has_expired() {
     let new = ServerKind::ALL.map(|kind| Server::builder(kind).tcp().start());
     let (nodes, key) = (Nodes(new.into()), unique_key("young"));
     let undeclared: Vec<_> = nodes.0.iter().map(Server::url).collect();
@@ -247,7 +247,7 @@ fn a_new_server_votes_as_soon_as_no_lock_can_be_forgotten() {
 }
 
 #[test]
-fn t15_numbers_go_on_when_all_servers_forget() {
+fn numbers_continue_to_grow_when_all_servers_lose_their_data() {
     let (nodes, key) = (Nodes::start(5), unique_key("all-forget"));
     let client = nodes.client();
     let mut last = None;

@@ -84,7 +84,7 @@ pub(super) fn holder() {
 
 /// A majority has had the key all the time, whatever became of the others.
 #[test]
-fn a_stopped_holder_whose_majority_kept_the_key_holds_it_again() {
+fn a_stopped_holder_whose_majority_kept_the_key_is_revalidated() {
     let nodes = Nodes::start(5);
     for _ in 0..scale(2, 20) {
         let key = unique_key("kept");
@@ -104,7 +104,7 @@ fn a_stopped_holder_whose_majority_kept_the_key_holds_it_again() {
 /// A majority has lost the key, and another has held the lock meanwhile; it is free again, and
 /// still the holder must not be told that it had it all the time.
 #[test]
-fn a_stopped_holder_whose_majority_lost_the_key_is_not_told_that_it_held_it() {
+fn a_stopped_holder_whose_majority_lost_the_key_is_not_revalidated() {
     let nodes = Nodes::start(5);
     for _ in 0..scale(2, 20) {
         let key = unique_key("not-kept");
@@ -130,7 +130,7 @@ fn freeze_with_key(node: &Server, key: &str) -> Frozen {
 
 /// Too few can be asked: that proves nothing, and costs nothing. When they are back it is proved.
 #[test]
-fn what_too_few_servers_can_tell_proves_nothing_and_changes_nothing() {
+fn too_few_replies_prove_nothing_and_change_nothing() {
     let (nodes, key) = (Nodes::start(5), unique_key("untold"));
     let guard = held_by_all(&nodes.client(), &key, secs(2));
     let frozen: Vec<_> = nodes.0[..3].iter().map(|node| freeze_with_key(node, &key)).collect();
@@ -150,7 +150,7 @@ fn what_too_few_servers_can_tell_proves_nothing_and_changes_nothing() {
 /// The third's answer was lost: its request may come once more and make the key anew. That matters
 /// only after the end, when nobody else proves what was before.
 #[test]
-fn a_key_that_may_be_new_proves_nothing_after_the_end() {
+fn a_key_that_may_be_new_proves_nothing_after_expiry() {
     let (nodes, key) = (Nodes::start(3), unique_key("may-be-new"));
     let proxies = nodes.proxies();
     let client = Client::connect(&servers::behind(&proxies)).unwrap();

@@ -50,7 +50,7 @@ fn is_told(nodes: &Nodes, client: &Client, refusing: usize, down: usize) {
 /// That another holds the lock is told when so many say so that no majority is left; that nobody
 /// can tell when those who are down could have decided otherwise, and then by the name of each.
 #[test]
-fn contention_and_outage_are_told_apart_whoever_refuses_and_whoever_is_down() {
+fn contention_and_outage_differ_whichever_server_refuses_or_is_down() {
     let nodes = Nodes::start(5);
     let knows_them = nodes.client();
     for down in 0..=3 {
@@ -65,7 +65,7 @@ fn contention_and_outage_are_told_apart_whoever_refuses_and_whoever_is_down() {
 }
 
 #[test]
-fn each_operation_names_every_server_that_could_not_tell() {
+fn each_operation_names_every_server_that_failed() {
     let (nodes, key) = (Nodes::start(5), unique_key("named"));
     let lock = nodes.client().lock(&key).ttl(secs(600)).longest_ttl(secs(900));
     let guard = lock.acquire().unwrap();

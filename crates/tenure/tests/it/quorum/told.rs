@@ -44,7 +44,7 @@ fn hears(program: &mut Program, event: &str, node: &Server) {
 
 /// Each is told once, although many renewals come after it: what is told next is the other's.
 #[test]
-fn t09_a_clock_that_jumps_is_told_at_the_next_renewal_at_the_latest() {
+fn a_clock_step_is_logged_by_the_next_renewal() {
     let server = |kind| Server::builder(kind).tcp().shim().start();
     let nodes = Nodes::of(ServerKind::ALL.into_iter().map(server));
     let mut program = start(&nodes.urls());
@@ -61,7 +61,7 @@ fn t09_a_clock_that_jumps_is_told_at_the_next_renewal_at_the_latest() {
 }
 
 #[test]
-fn a_server_that_is_new_or_restarts_is_told() {
+fn a_new_or_restarted_server_is_logged() {
     let nodes = Nodes::start(3);
     assert!(nodes.0[1].cmd(&["FLUSHALL"]).is_ok());
     let mut program = start(&nodes.urls());
@@ -79,7 +79,7 @@ fn a_server_that_is_new_or_restarts_is_told() {
 }
 
 #[test]
-fn a_server_that_hides_its_run_is_told() {
+fn a_server_that_hides_its_run_id_is_logged() {
     let nodes = Nodes::start(3);
     assert!(nodes.0[2].cmd(&["ACL", "SETUSER", "default", "-info"]).is_ok());
     let mut program = start(&nodes.urls());
@@ -90,7 +90,7 @@ fn a_server_that_hides_its_run_is_told() {
 
 /// It cannot show that it is the server that granted the locks before.
 #[test]
-fn a_server_that_hides_its_identity_never_votes_and_says_what_it_needs() {
+fn a_server_that_hides_its_identity_never_votes_and_the_log_says_why() {
     let (nodes, key) = (Nodes::start(3), unique_key("hidden"));
     for node in &nodes.0[1..] {
         assert!(node.cmd(&["ACL", "SETUSER", "default", "-info"]).is_ok());
@@ -113,7 +113,7 @@ fn replid(server: &Server) -> String {
 }
 
 #[test]
-fn a_second_address_and_a_replica_are_told() {
+fn a_second_address_and_a_replica_are_logged() {
     let nodes = Nodes::start(2);
     let primary = nodes.0[1].port().unwrap().to_string();
     let before = replid(&nodes.0[1]);

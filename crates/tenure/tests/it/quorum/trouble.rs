@@ -1,4 +1,4 @@
-//! Tests 3 and 4: contention while nodes hang, are cut off, and are down.
+//! Contention while nodes hang, are cut off, and are down.
 
 use std::{
     sync::{
@@ -18,7 +18,7 @@ use crate::{LIMIT, secs, servers};
 /// Two of five nodes are in trouble at any time, in turn: one is stopped, and the network of
 /// another swallows everything. Three must agree, so no vote may be lost.
 #[test]
-fn t03_while_a_minority_hangs_in_rotation_nobody_overlaps_and_all_get_it() {
+fn while_a_minority_hangs_in_rotation_holds_never_overlap_and_all_succeed() {
     const CONTENDERS: usize = 4;
     let (nodes, key) = (Nodes::start(5), unique_key("rotation"));
     let proxies = nodes.proxies();
@@ -61,7 +61,7 @@ fn t03_while_a_minority_hangs_in_rotation_nobody_overlaps_and_all_get_it() {
 
 /// So many are down, or hung, that nobody can tell; whoever waits is told so when its wait is over.
 #[test]
-fn t04_without_a_majority_the_wait_ends_in_time_and_nothing_is_left() {
+fn without_a_majority_the_wait_ends_in_time_and_nothing_is_left() {
     let (nodes, key) = (Nodes::start(5), unique_key("majority"));
     let lock = nodes.client().lock(&key).ttl(secs(20));
     lock.acquire().unwrap().release().unwrap();

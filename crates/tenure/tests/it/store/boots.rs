@@ -108,7 +108,7 @@ fn reboot(sql: &Connection, key: &str) {
 /// Reproduces: a host reboots while a lock is held. Whether the holder has ended nobody can know,
 /// so its lease gets its whole TTL from when it is seen first; also by a look that changes nothing.
 #[test]
-fn a_lease_of_another_boot_is_waited_for_from_its_first_sight() {
+fn a_lease_of_another_boot_lasts_its_ttl_from_when_it_is_first_read() {
     let store = Store::new();
     let guard = store.lock("k").ttl(secs(2)).acquire().unwrap();
     let before = guard.fencing_token();
@@ -133,7 +133,7 @@ fn a_lease_of_another_boot_is_waited_for_from_its_first_sight() {
 
 /// One that is alive after all, as another kernel's that shares the disk.
 #[test]
-fn a_holder_of_another_boot_that_lives_renews_its_lease() {
+fn a_live_holder_of_another_boot_renews_its_lease() {
     let store = Store::new();
     let guard = store.lock("k").ttl(secs(2)).acquire().unwrap();
     for _ in 0..3 {

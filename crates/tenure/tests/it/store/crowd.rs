@@ -18,7 +18,7 @@ const PROCESSES: usize = 8;
 
 /// Each hold adds one to a number in a file, and its fencing number to a list.
 #[test]
-fn a_counter_that_only_the_store_protects_is_exact() {
+fn a_counter_protected_only_by_the_store_is_exact() {
     let store = Store::new();
     let directory = store.directory.path();
     fs::write(directory.join(COUNTER), "0").unwrap();

@@ -29,17 +29,17 @@ fn on_a_full_disk(demand: &str) {
 }
 
 #[test]
-fn a_full_disk_is_told_as_such_and_never_as_a_holder() {
+fn a_full_disk_is_reported_as_such_and_never_as_a_holder() {
     on_a_full_disk("told");
 }
 
 #[test]
-fn a_store_is_not_begun_on_a_full_disk_and_is_once_there_is_room() {
+fn a_store_is_created_once_a_full_disk_has_room() {
     on_a_full_disk("begun");
 }
 
 #[test]
-fn a_lease_on_a_full_disk_is_held_to_its_end_and_no_longer() {
+fn a_lease_on_a_full_disk_is_held_until_it_expires() {
     on_a_full_disk("held");
 }
 

@@ -18,7 +18,7 @@ const HELD: u64 = 10;
 
 /// A change that SQLite cannot see: of a key, of a token, of the tree that leads to them.
 #[test]
-fn whatever_byte_of_a_store_changes_nobody_gets_a_lock_that_is_held() {
+fn no_changed_byte_of_a_store_gives_away_a_held_lock() {
     let store = Store::new();
     let client = connect(&store.file());
     let key = |number: u64| format!("lock number {number}");

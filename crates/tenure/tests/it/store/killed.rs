@@ -17,7 +17,7 @@ use crate::{
 /// What is left of a transaction is taken back by whoever comes next, be it one that had the store
 /// open or one that had not.
 #[test]
-fn a_process_killed_inside_its_transaction_leaves_no_half_of_it() {
+fn a_process_killed_inside_its_transaction_leaves_no_partial_write() {
     for depth in Depth::ALL {
         let store = Store::new();
         let earlier = store.lock("k");
@@ -50,7 +50,7 @@ const TTL: Duration = ms(300);
 
 /// Three programs take and release one lock, and one after the other is killed.
 #[test]
-fn a_process_killed_at_any_moment_holds_nobody_up_for_longer_than_its_lease() {
+fn a_process_killed_at_any_moment_delays_others_only_until_its_lease_ends() {
     let store = Store::new();
     let start = || store.start("come and go in the store", &[("TTL_MS", "300")]);
     let mut programs: Vec<_> = (0..3).map(|_| start()).collect();

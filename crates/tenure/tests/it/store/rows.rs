@@ -5,7 +5,7 @@ use super::{Store, connect, seal};
 /// Reproduces: a hundred names are locked once each, and their numbers end. Commands come and go,
 /// and none of them lives for long.
 #[test]
-fn rows_that_have_ended_are_swept_by_clients_of_two_ops() {
+fn expired_rows_are_removed_even_by_clients_of_two_operations() {
     let store = Store::new();
     let client = connect(&store.file());
     let names: Vec<_> = (0..100).map(|number| format!("name {number}")).collect();

@@ -20,7 +20,7 @@ pub(super) fn is_held_up(kind: NodeErrorKind) -> bool {
 
 /// Reproduces: a process is inside its transaction, and keeps the file's lock.
 #[test]
-fn a_transaction_that_is_held_up_is_waited_for_and_told() {
+fn a_delayed_transaction_is_waited_for_and_reported() {
     let store = Store::new();
     let lock = store.lock("k").ttl(secs(4));
     lock.acquire().unwrap().release().unwrap();
@@ -90,7 +90,7 @@ fn a_process_stopped_inside_another_store_is_not_named() {
 
 /// Renewals meet the same file lock.
 #[test]
-fn a_lease_outlives_a_stop_inside_a_transaction_that_is_shorter_than_its_validity() {
+fn a_lease_outlives_a_stop_inside_a_transaction_within_its_validity() {
     let store = Store::new();
     store.lock("k").acquire().unwrap().release().unwrap();
     // Longer than this test may take on any machine.
@@ -107,7 +107,7 @@ fn a_lease_outlives_a_stop_inside_a_transaction_that_is_shorter_than_its_validit
 }
 
 #[test]
-fn a_stop_inside_a_transaction_that_is_longer_than_a_lease_is_told_as_a_loss() {
+fn a_stop_inside_a_transaction_longer_than_a_lease_is_a_loss() {
     let store = Store::new();
     store.lock("k").acquire().unwrap().release().unwrap();
     let guard = store.lock("held").ttl(secs(1)).acquire().unwrap();
@@ -123,7 +123,7 @@ fn a_stop_inside_a_transaction_that_is_longer_than_a_lease_is_told_as_a_loss() {
 
 /// The library's own transactions, wherever they are.
 #[test]
-fn a_process_stopped_at_any_moment_is_in_the_way_until_it_continues_and_no_longer() {
+fn a_process_stopped_at_any_moment_delays_others_until_it_continues() {
     let store = Store::new();
     let program = &mut store.start("come and go in the store", &[("TTL_MS", "600000")]);
     let other = store.lock("other").ttl(secs(2));

@@ -36,7 +36,7 @@ fn a_file_that_is_no_store_is_refused() {
 
 /// Reproduces: a block of the file went bad.
 #[test]
-fn a_store_that_was_damaged_is_refused_until_another_is_in_its_place() {
+fn a_damaged_store_is_refused_until_it_is_replaced() {
     let store = Store::new();
     store.lock("k").acquire().unwrap().release().unwrap();
     let mut bytes = fs::read(store.file()).unwrap();
@@ -130,7 +130,7 @@ fn a_link_to_a_file_is_refused_and_the_file_left_alone() {
 
 /// A link of one's own, or of root's as /var/run is, leads where one wants.
 #[test]
-fn a_directory_behind_a_link_is_used_unless_the_link_is_anothers() {
+fn a_directory_behind_a_link_is_used_unless_another_user_owns_the_link() {
     let store = Store::new();
     let (real, link) = (store.directory.path().join("real"), store.directory.path().join("link"));
     fs::create_dir(&real).unwrap();
@@ -259,7 +259,7 @@ fn another_user_s_directory_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_store_that_cannot_be_made_is_unreachable() {
+fn a_store_that_cannot_be_created_is_unreachable() {
     let store = Store::new();
     let file = store.directory.path().join("missing").join("locks.db");
     is_refused(&connect(&file).lock("k"), NodeErrorKind::Unreachable, &["missing", "No such file"]);
@@ -282,7 +282,7 @@ fn entries(directory: &Path) -> Vec<String> {
 
 /// Reproduces: who had the store open went on in the deleted file, and excluded nobody.
 #[test]
-fn a_store_that_was_deleted_is_left_by_those_who_had_it_open() {
+fn clients_leave_a_store_that_was_deleted() {
     let store = Store::new();
     let before = store.lock("k");
     let guard = before.acquire().unwrap();
@@ -298,7 +298,7 @@ fn a_store_that_was_deleted_is_left_by_those_who_had_it_open() {
 
 /// Reproduces: another store is put in its place, by a name that leads there now.
 #[test]
-fn a_store_that_was_replaced_is_left_by_those_who_had_it_open() {
+fn clients_leave_a_store_that_was_replaced() {
     let store = Store::new();
     let other = store.directory.path().join("other.db");
     let in_other = connect(&other).lock("k").acquire().unwrap();

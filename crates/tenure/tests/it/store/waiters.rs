@@ -48,7 +48,7 @@ fn held(store: &Store) -> LockGuard {
 
 /// One that is stopped waits still: it may go on before its turn.
 #[test]
-fn a_killed_waiter_is_listed_no_more_and_a_stopped_one_is() {
+fn a_killed_waiter_is_not_listed_and_a_stopped_one_is() {
     let store = Store::new();
     let guard = held(&store);
     let mut waiters = start_waiters(&store, 3);
@@ -63,7 +63,7 @@ fn a_killed_waiter_is_listed_no_more_and_a_stopped_one_is() {
 }
 
 #[test]
-fn killed_waiters_cost_nothing_and_a_stopped_one_its_claim() {
+fn killed_waiters_cost_nothing_and_a_stopped_one_its_provisional_grant() {
     let store = Store::new();
     let guard = held(&store);
     let mut waiters = start_waiters(&store, 5);
@@ -84,7 +84,7 @@ fn killed_waiters_cost_nothing_and_a_stopped_one_its_claim() {
 
 /// Two processes take turns. A waiter that had to look would look after a quarter of a second.
 #[test]
-fn a_hand_over_waits_for_no_look() {
+fn a_hand_over_needs_no_polling() {
     let store = Store::new();
     let lock = store.lock("k");
     let mut other = store.start("take turns in the store", &[]);
@@ -122,7 +122,7 @@ pub(super) fn take_turns() {
 
 /// Somebody tidies up in the store's directory.
 #[test]
-fn a_waiter_whose_socket_was_deleted_is_served_all_the_same() {
+fn a_waiter_whose_socket_was_deleted_is_still_served() {
     let store = Store::new();
     let guard = store.lock("k").ttl(secs(2)).acquire().unwrap();
     let mut waiters = start_waiters(&store, 2);
@@ -139,7 +139,7 @@ fn a_waiter_whose_socket_was_deleted_is_served_all_the_same() {
 
 /// Where no socket can be made waiters poll, without a place in the queue.
 #[test]
-fn where_there_can_be_no_sockets_waiters_poll_and_are_served() {
+fn without_sockets_waiters_poll_and_are_served() {
     let store = Store::new();
     let guard = held(&store);
     // Something else is in their place.
@@ -156,7 +156,7 @@ fn where_there_can_be_no_sockets_waiters_poll_and_are_served() {
 
 /// Paths of sockets are short; those of stores need not be.
 #[test]
-fn a_store_with_a_long_path_tells_its_waiters() {
+fn a_store_with_a_long_path_notifies_its_waiters() {
     let directory = TempDir::new();
     let long = directory.path().join("d".repeat(200));
     std::fs::create_dir(&long).unwrap();

@@ -7,7 +7,7 @@ use super::{node_error, put};
 use crate::servers::{any, exists};
 
 #[test]
-fn a_fence_key_that_is_no_counter_is_a_clear_error_and_no_lock_is_left() {
+fn an_invalid_fence_key_is_a_clear_error_and_leaves_no_lock() {
     let client = Client::connect(&any().url()).unwrap();
     let last = "9007199254740991";
     for words in [
@@ -56,7 +56,7 @@ fn numbers_grow_past_a_flush_of_everything() {
 }
 
 #[test]
-fn locks_of_like_names_share_no_counter() {
+fn locks_with_similar_names_share_no_counter() {
     let name = unique_key("like");
     let client = Client::connect(&any().url()).unwrap();
     let keys = [name.clone(), format!("{{{name}}}"), format!("{{{{{name}}}"), format!("{name}}}")];

@@ -64,7 +64,7 @@ fn a_foreign_holder_is_waited_for() {
 
 /// redis-py with no time-out and walrus hold without a TTL: there is no end to sleep until.
 #[test]
-fn a_holder_without_a_ttl_is_held_waited_for_and_left_alone() {
+fn a_holder_without_a_ttl_is_waited_for_and_left_alone() {
     let key = unique_key("no-ttl");
     let client = Client::connect(&any().url()).unwrap();
     let value = "5d2f3ab0a2c311eebe560242ac120002";
@@ -82,7 +82,7 @@ fn a_holder_without_a_ttl_is_held_waited_for_and_left_alone() {
 
 /// The string of another library may look like anything, and is shown escaped.
 #[test]
-fn foreign_bytes_of_any_kind_are_told_as_they_are() {
+fn foreign_values_of_any_bytes_are_reported_unchanged() {
     let key = unique_key("bytes");
     let client = Client::connect(&any().url()).unwrap();
     let walrus: Vec<u8> = (0..32).map(|n| n * 8 + 7).collect();
@@ -137,7 +137,7 @@ fn values_of_other_types_are_left_alone_and_nobody_waits_for_them() {
 
 /// A holder that is replaced by another's value finds out, and leaves that value alone.
 #[test]
-fn our_holder_leaves_what_replaced_its_key_alone() {
+fn our_holder_leaves_a_replaced_key_alone() {
     let client = Client::connect(&any().url()).unwrap();
     for words in [&["SET", "K", "theirs"][..], &["ZADD", "K", "1", "x"]] {
         let key = unique_key("replaced");
@@ -199,14 +199,14 @@ fn polled_beside_a_queue(let_others_in: Option<u32>, looks: u32) -> (u32, u32) {
 
 /// The limit that is documented: a poller never finds the lock free while there is a queue.
 #[test]
-fn a_poller_starves_beside_a_queue() {
+fn a_polling_library_starves_beside_our_queue() {
     let (won, hand_overs) = polled_beside_a_queue(None, 10);
     assert_eq!(won, 0);
     assert!(hand_overs > 10, "the lock was handed over only {hand_overs} times");
 }
 
 #[test]
-fn a_poller_gets_its_turn_where_it_is_let_in() {
+fn a_polling_library_gets_a_turn_when_the_queue_yields() {
     let (won, hand_overs) = polled_beside_a_queue(Some(1), 20);
     assert!(won > 0, "never found free in 20 looks");
     assert!(hand_overs > 0, "the queue got nothing");
@@ -214,7 +214,7 @@ fn a_poller_gets_its_turn_where_it_is_let_in() {
 
 /// Left free, and nobody takes it: the next in the queue does.
 #[test]
-fn a_lock_that_was_left_free_goes_to_the_next_waiter() {
+fn a_lock_left_free_for_pollers_goes_to_the_next_waiter() {
     for kind in ServerKind::ALL {
         let key = unique_key("left-free");
         let client = Client::connect(&shared(kind).url()).unwrap();

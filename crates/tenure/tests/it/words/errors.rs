@@ -80,7 +80,7 @@ fn a_second_release_names_the_lock_and_is_no_loss() {
 }
 
 #[test]
-fn what_is_not_confirmed_of_a_held_lock_names_it() {
+fn an_unconfirmed_operation_names_the_lock() {
     let server = grants_only();
     let client = blocking::Client::connect(&server.url()).unwrap();
     let path = server.url().replace("redis+unix://", "");

@@ -56,7 +56,7 @@ fn blob_error(words: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_a_server_says_in_an_error_to_any_op_is_plain_and_without_the_password() {
+fn server_text_in_any_error_is_plain_and_without_the_password() {
     let words = format!("ERR {ODD} {PASSWORD} {}", PASSWORD.to_uppercase());
     let server = server(move |_| blob_error(&words));
     let client = blocking::Client::connect(&url(&server)).unwrap();
@@ -78,7 +78,7 @@ fn what_a_server_says_in_an_error_to_any_op_is_plain_and_without_the_password() 
 }
 
 #[test]
-fn what_a_server_says_to_the_greeting_is_plain_and_without_the_password() {
+fn server_text_in_a_greeting_is_plain_and_without_the_password() {
     let server = FakeServer::unix(|_| {
         |_| blob_error(&format!("WRONGPASS {ODD} 'AUTH' 'u' '{PASSWORD}'")).into()
     });
@@ -92,7 +92,7 @@ fn what_a_server_says_to_the_greeting_is_plain_and_without_the_password() {
 }
 
 #[test]
-fn what_a_server_says_of_one_lease_in_a_batch_is_plain_and_without_the_password() {
+fn server_text_about_one_lease_of_a_batch_is_plain_and_without_the_password() {
     let server = server(|asked| match asked.script {
         "renew" => {
             let words = format!("ERR {ODD} {PASSWORD}");
@@ -112,7 +112,7 @@ fn what_a_server_says_of_one_lease_in_a_batch_is_plain_and_without_the_password(
 }
 
 #[test]
-fn what_stands_at_the_key_is_plain() {
+fn the_value_at_a_key_is_shown_as_plain_text() {
     let server = server(|asked| {
         let (number, odd) = (&asked.number, ODD);
         let from = "$1\r\n7\r\n$7\r\nprimary\r\n";
@@ -127,7 +127,7 @@ fn what_stands_at_the_key_is_plain() {
 }
 
 #[test]
-fn a_key_in_an_error_is_plain_and_of_bounded_length() {
+fn a_key_in_an_error_is_plain_text_of_bounded_length() {
     let client = blocking::Client::connect("memory://").unwrap();
     let key = ODD.repeat(1_000) + ":tenure:fence";
     let error = client.lock(&key).inspect().unwrap_err();
@@ -138,7 +138,7 @@ fn a_key_in_an_error_is_plain_and_of_bounded_length() {
 
 /// Whoever reads what a resource keeps could else release the lock.
 #[test]
-fn what_a_fenced_resource_keeps_has_no_token() {
+fn a_fenced_resource_stores_no_token() {
     let resource = Server::start(ServerKind::Redis70);
     let secret = "00112233445566778899aabbccddeeff";
     let write = |number: &str, token: &str| {

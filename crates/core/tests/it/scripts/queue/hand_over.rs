@@ -26,7 +26,7 @@ fn now_nobodys() -> [Seen; 3] {
 }
 
 #[test]
-fn a_release_hands_the_lock_to_the_first_who_lives() {
+fn a_release_hands_the_lock_to_the_first_live_waiter() {
     let carol_ = waits(5, &carol(), live(1));
     let dave_ = |connection| waits(6, &dave(), live(connection));
     let row = |name, waiting: &[_], left: &[_], wakes| {
@@ -74,7 +74,7 @@ fn a_release_hands_the_lock_to_the_first_who_lives() {
 }
 
 #[test]
-fn the_claim_is_the_waiters_own() {
+fn each_waiter_sets_the_length_of_its_provisional_grant() {
     let patient = Entry { channel: live(1), claim: ttl(5_000) };
     check(&[Case(
         "5 s",
@@ -87,7 +87,7 @@ fn the_claim_is_the_waiters_own() {
 }
 
 #[test]
-fn a_hand_over_has_a_number_of_its_own() {
+fn a_hand_over_has_its_own_number() {
     let [lock, _, waiting] = held_by_alice(&[waits(5, &carol(), live(1))]);
     check(&[
         Case(
@@ -110,7 +110,7 @@ fn a_hand_over_has_a_number_of_its_own() {
 }
 
 #[test]
-fn a_lock_that_is_free_or_taken_by_force_is_handed_on_too() {
+fn a_lock_that_is_free_or_released_by_force_is_handed_over_too() {
     let carol_ = || queue(&[waits(5, &carol(), live(1))], 70_000);
     let hears = || vec![grant(1, &carol())];
     let row = |name, lock, op, release| {
@@ -137,7 +137,7 @@ fn a_lock_that_is_free_or_taken_by_force_is_handed_on_too() {
 }
 
 #[test]
-fn a_thousand_dead_are_passed_in_small_steps() {
+fn a_thousand_dead_waiters_are_skipped_in_small_steps() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         let _listeners = Listeners::start(&node.server);

@@ -9,7 +9,7 @@ fn waiter(token: &Token, ticket: u64) -> Waiter {
 }
 
 #[test]
-fn inspect_lists_who_waits_in_order() {
+fn inspect_lists_waiters_in_order() {
     let row = |name, waiting: Seen, waiters: Vec<Waiter>| {
         let told = Inspection {
             held: Some(held(bob(), Some(500))),
@@ -47,7 +47,7 @@ fn inspect_lists_who_waits_in_order() {
 
 /// What would be refused is not told as free.
 #[test]
-fn inspect_says_what_is_in_the_way_of_a_grant() {
+fn inspect_reports_what_prevents_a_grant() {
     let row = |name, number_at: Seen, queue_at: Seen, fault| {
         let told = Inspection {
             held: None,
@@ -79,7 +79,7 @@ fn inspect_says_what_is_in_the_way_of_a_grant() {
 /// Who may not write, and a replica, prove nothing; they are told apart, and answer if that is
 /// wanted.
 #[test]
-fn a_reading_says_whether_it_is_proved() {
+fn an_inspection_says_whether_it_is_verified() {
     let unproved = Op::Inspect { key: lock(), unproved: true };
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);

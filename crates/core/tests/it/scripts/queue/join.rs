@@ -24,7 +24,7 @@ fn row(
 }
 
 #[test]
-fn who_joins_stands_behind_all_who_joined_before() {
+fn a_new_waiter_queues_behind_all_earlier_ones() {
     let alice = |ticket| waits(ticket, &ours(), live(0));
     let carol = |ticket| waits(ticket, &carol(), live(1));
     check(&[
@@ -68,7 +68,7 @@ fn who_joins_stands_behind_all_who_joined_before() {
 }
 
 #[test]
-fn who_comes_back_keeps_its_place() {
+fn a_waiter_that_returns_keeps_its_place() {
     let alice = |ticket| waits(ticket, &ours(), live(0));
     let carol = |ticket| waits(ticket, &carol(), live(1));
     let over_old = |ticket| waits(ticket, &ours(), live(3));
@@ -140,7 +140,7 @@ fn who_comes_back_keeps_its_place() {
 }
 
 #[test]
-fn a_queue_has_an_end_whatever_the_lock_has() {
+fn a_queue_always_has_a_ttl() {
     let kept = fence(7, 5_000);
     let alice = [waits(NOW, &ours(), live(0))];
     let row = |name, lock: Seen, told, pttl| {
@@ -164,7 +164,7 @@ fn a_queue_has_an_end_whatever_the_lock_has() {
 
 /// The command of a dead connection, that a server runs after the token was given up.
 #[test]
-fn a_tombstone_stops_whatever_comes_late() {
+fn a_tombstone_stops_late_commands() {
     let buried = queue(&[tombstone(&ours(), 5)], 70_000);
     let row = |name, lock, op| {
         let keys = [lock, fence(7, 5_000), buried.clone()];

@@ -17,7 +17,7 @@ fn leave(entries: &[Entry], bury: bool) -> Op {
 }
 
 #[test]
-fn who_leaves_is_in_the_queue_no_more() {
+fn a_waiter_that_leaves_is_removed_from_the_queue() {
     let bobs = token(&theirs(), 500);
     let keys = |queue| [bobs.clone(), fence(7, 5_000), queue];
     let others = Reply::Released { release: Release::Other(bob()), next: Next::Nobody };
@@ -52,7 +52,7 @@ fn who_leaves_is_in_the_queue_no_more() {
 
 /// More than a call of Lua takes at once.
 #[test]
-fn who_leaves_may_name_any_number_of_entries() {
+fn a_waiter_that_leaves_may_name_any_number_of_entries() {
     let entries: Vec<_> = (0..20_000).map(|i| entry(Channel::new(i))).collect();
     let stands = |i: usize| (5, entries[i].member(&ours()));
     let mine = [stands(0), stands(999), stands(1_000), stands(19_999)];
@@ -69,7 +69,7 @@ fn who_leaves_may_name_any_number_of_entries() {
 }
 
 #[test]
-fn who_leaves_does_not_hand_the_lock_to_itself() {
+fn a_waiter_that_leaves_does_not_hand_the_lock_to_itself() {
     let waiting = [waits(5, &ours(), live(0)), waits(6, &carol(), live(1))];
     let [lock, number] = served(&carol());
     check(&[Case(
@@ -83,7 +83,7 @@ fn who_leaves_does_not_hand_the_lock_to_itself() {
 }
 
 #[test]
-fn a_tombstone_is_left_when_a_late_command_may_come() {
+fn a_tombstone_is_left_when_a_command_may_still_arrive() {
     let others = Reply::Released { release: Release::Other(bob()), next: Next::Nobody };
     let grave = |age| tombstone(&carol(), age);
     let mine = || tombstone(&ours(), 0);
@@ -119,7 +119,7 @@ fn a_tombstone_is_left_when_a_late_command_may_come() {
 }
 
 #[test]
-fn a_second_release_says_that_the_first_gave_the_lock_up() {
+fn a_second_release_reports_already_released() {
     let already = Reply::Released { release: Release::AlreadyReleased, next: Next::Nobody };
     let (mine, given_up) = (|age| tombstone(&ours(), age), |age| released_by(&ours(), age));
     let row = |name, bury, at_key: Seen, before: &[_], after: &[_]| {
@@ -169,7 +169,7 @@ fn a_second_release_says_that_the_first_gave_the_lock_up() {
 }
 
 #[test]
-fn tombstones_go_by_age_and_with_their_key() {
+fn tombstones_end_by_age_and_with_their_key() {
     let row = |name, before: &[_], after: Seen| {
         let was = [token(&ours(), 500), fence(7, 5_000), queue(before, 1)];
         let op = leave(&[], false);

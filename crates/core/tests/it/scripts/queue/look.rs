@@ -24,7 +24,7 @@ fn goes() -> Reply {
 }
 
 #[test]
-fn who_waits_is_told_so_and_its_queue_lives_on() {
+fn a_poll_confirms_a_waiter_and_keeps_its_queue_alive() {
     let two = [waits(5, &carol(), live(1)), waits(7, &ours(), live(0))];
     let row = |name, holder: Seen, left, told| {
         let before = [holder.clone(), fence(7, 50), queue(&two, 60)];
@@ -44,7 +44,7 @@ fn who_waits_is_told_so_and_its_queue_lives_on() {
 }
 
 #[test]
-fn who_has_something_to_ask_for_goes_and_nothing_is_changed() {
+fn a_poll_tells_a_waiter_to_acquire_and_changes_nothing() {
     let others = [waits(5, &carol(), live(0))];
     let elsewhere = [waits(5, &carol(), live(0)), waits(7, &ours(), live(1))];
     let mine = [waits(5, &ours(), live(0))];
@@ -64,7 +64,7 @@ fn who_has_something_to_ask_for_goes_and_nothing_is_changed() {
 
 /// A large batch, with each kind of trouble in the middle of it.
 #[test]
-fn what_is_wrong_at_one_lock_harms_no_other() {
+fn a_broken_lock_affects_no_other_lock_of_a_poll() {
     let name = |i: u64| LockKey::new(format!("order:{i}")).unwrap();
     let someone = |i: u64| Token::new(u128::from(i), &HolderLabel::new("alice/1").unwrap());
     let look = |i| Look { key: name(i), token: someone(i), entry: entry(live(0)) };
@@ -106,7 +106,7 @@ fn what_is_wrong_at_one_lock_harms_no_other() {
 }
 
 #[test]
-fn the_same_waiter_may_be_asked_for_twice() {
+fn the_same_waiter_may_be_polled_twice() {
     let two = [waits(5, &carol(), live(0)), waits(7, &ours(), live(0))];
     let before = [token(&theirs(), 500), fence(7, 50), queue(&two, 60)];
     let after = [token(&theirs(), 500), fence(7, 50), queue(&two, EXTRA + 500)];
@@ -118,7 +118,7 @@ fn the_same_waiter_may_be_asked_for_twice() {
 
 /// What a look lacks, the acquisition that follows will tell.
 #[test]
-fn a_user_who_lacks_a_command_goes() {
+fn a_poll_tells_a_user_without_a_command_to_acquire() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         for command in ["getrange", "zrank", "pttl", "pexpire"] {
@@ -135,7 +135,7 @@ fn a_user_who_lacks_a_command_goes() {
 
 /// It would say of a lock that is lost that it is held.
 #[test]
-fn a_server_that_is_no_primary_says_nothing() {
+fn a_replica_answers_no_poll() {
     let mine = [waits(5, &ours(), live(0))];
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
@@ -153,7 +153,7 @@ fn a_server_that_is_no_primary_says_nothing() {
 }
 
 #[test]
-fn a_full_server_keeps_queues_alive() {
+fn a_server_out_of_memory_keeps_queues_alive() {
     let mine = [waits(5, &ours(), live(0))];
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);

@@ -12,7 +12,7 @@ fn then([lock, fence]: [Seen; 2], queue: Seen) -> [Seen; 3] {
 }
 
 #[test]
-fn a_try_does_not_overtake_those_who_live_and_passes_those_who_are_dead() {
+fn an_acquisition_overtakes_no_live_waiter_and_skips_dead_ones() {
     let taken = [token(&ours(), 1_000), fence(NOW, DAY + 1_000)];
     let told = Reply::Held(held(holder(&carol()), Some(1_000)));
     check(&[
@@ -71,7 +71,7 @@ fn a_try_does_not_overtake_those_who_live_and_passes_those_who_are_dead() {
 }
 
 #[test]
-fn those_who_wait_are_served_in_the_order_of_their_tickets() {
+fn waiters_are_served_in_the_order_of_their_tickets() {
     let alice = |ticket| waits(ticket, &ours(), live(0));
     let carol_ = |ticket| waits(ticket, &carol(), live(1));
     let mine = [token(&ours(), 10_000), fence(NOW, DAY + 10_000)];

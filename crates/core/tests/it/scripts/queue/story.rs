@@ -68,7 +68,7 @@ fn number_at(fence: &Seen) -> FencingToken {
 }
 
 #[test]
-fn a_lock_goes_round_in_the_order_of_tickets() {
+fn a_lock_passes_from_waiter_to_waiter_in_ticket_order() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         let mut listeners = Listeners::start(&node.server);

@@ -11,7 +11,7 @@ fn before() -> [Seen; 3] {
 }
 
 #[test]
-fn a_full_server_hands_locks_on_and_lets_nobody_join() {
+fn a_server_out_of_memory_hands_locks_over_and_accepts_no_waiter() {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         let _listeners = Listeners::start(&node.server);
@@ -44,7 +44,7 @@ fn a_full_server_hands_locks_on_and_lets_nobody_join() {
 }
 
 #[test]
-fn a_user_who_lacks_a_command_of_the_queue_releases_all_the_same() {
+fn a_user_without_a_queue_command_can_still_release() {
     let [_, number, waiting] = before();
     let given_up = |queue| (Next::Nobody, [nothing(), number.clone(), queue]);
     let [lock_, number_] = served(&carol());
@@ -77,7 +77,7 @@ fn a_user_who_lacks_a_command_of_the_queue_releases_all_the_same() {
 
 /// Whoever is told of a release will not ask again; so it is told only of one that is complete.
 #[test]
-fn no_release_is_told_where_its_tombstone_is_refused() {
+fn a_release_fails_where_its_tombstone_is_refused() {
     let bury = Op::Release {
         key: lock(),
         token: ours(),
@@ -113,7 +113,7 @@ fn no_release_is_told_where_its_tombstone_is_refused() {
 }
 
 #[test]
-fn what_is_no_queue_lets_nobody_in_and_everybody_out() {
+fn a_value_that_is_no_queue_stops_joins_and_no_releases() {
     let number = || fence(7, DAY);
     let free = || nothing();
     let mine = |pttl| token(&ours(), pttl);

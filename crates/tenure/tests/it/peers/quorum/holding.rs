@@ -1,4 +1,4 @@
-//! P2, P3, P4, P21, P22: a lease over several servers that lose keys, refuse and restart.
+//! A lease over several servers that lose keys, refuse and restart.
 
 use std::thread;
 
@@ -22,8 +22,8 @@ fn until_renewed(node: &Server, guard: &LockGuard, times: usize) {
 
 /// Reproduces: one server answers an extension by an error, and the lock is given up on all.
 #[test]
-fn p02_an_extension_that_some_servers_refuse_loses_nothing() {
-    let (nodes, key) = (Nodes::start(3), unique_key("p02"));
+fn an_extension_that_some_servers_refuse_loses_nothing() {
+    let (nodes, key) = (Nodes::start(3), unique_key("holding"));
     let guard = nodes.client().lock(&key).ttl(secs(600)).longest_ttl(secs(900)).acquire().unwrap();
     nodes.until_had_by(&guard, 3);
     let refuse = |node: &Server, replicas| {
@@ -48,8 +48,8 @@ fn p02_an_extension_that_some_servers_refuse_loses_nothing() {
 /// Reproduces: servers without a disk restart one after the other, extensions only raise TTLs, and
 /// in the end a majority has no key.
 #[test]
-fn p03_a_lease_outlives_servers_that_restart_empty_one_after_the_other() {
-    let (nodes, key) = (Nodes::start(3), unique_key("p03"));
+fn a_lease_outlives_servers_that_restart_empty_one_by_one() {
+    let (nodes, key) = (Nodes::start(3), unique_key("holding"));
     let lock = nodes.client().lock(&key).ttl(secs(3)).longest_ttl(secs(3));
     let guard = lock.acquire().unwrap();
     nodes.until_had_by(&guard, 3);
@@ -67,8 +67,8 @@ fn p03_a_lease_outlives_servers_that_restart_empty_one_after_the_other() {
 
 /// The price of doing without, and what it is paid for: a key that is away stays away.
 #[test]
-fn p03_without_topping_up_the_second_restart_loses_the_lease() {
-    let (nodes, key) = (Nodes::start(3), unique_key("p03-off"));
+fn without_repair_the_second_restart_loses_the_lease() {
+    let (nodes, key) = (Nodes::start(3), unique_key("off"));
     let lock = nodes.client().lock(&key).ttl(secs(600)).longest_ttl(secs(900)).top_up(false);
     let guard = lock.acquire().unwrap();
     nodes.until_had_by(&guard, 3);
@@ -99,8 +99,8 @@ fn held_by_three(nodes: &Nodes, key: &str, top_up: bool) -> LockGuard {
 /// Reproduces: three of five have granted it, one of the three forgets, and the three without a key
 /// grant it to another.
 #[test]
-fn p04_a_lease_that_three_of_five_granted_is_had_by_all_soon() {
-    let (nodes, key) = (Nodes::start(5), unique_key("p04"));
+fn a_lease_granted_by_three_of_five_is_soon_on_all() {
+    let (nodes, key) = (Nodes::start(5), unique_key("holding"));
     let guard = held_by_three(&nodes, &key, true);
     nodes.until_had_by(&guard, 5);
     // They count when nothing that they forgot can be held, and a renewal has found that.
@@ -115,8 +115,8 @@ fn p04_a_lease_that_three_of_five_granted_is_had_by_all_soon() {
 
 /// The control: without topping up another gets it. Its number is larger, and the first is told.
 #[test]
-fn p04_without_topping_up_one_loss_more_gives_the_lock_to_another() {
-    let (nodes, key) = (Nodes::start(5), unique_key("p04-off"));
+fn without_repair_the_loss_of_one_more_server_gives_the_lock_away() {
+    let (nodes, key) = (Nodes::start(5), unique_key("off"));
     let guard = held_by_three(&nodes, &key, false);
     // Renewals find no key there.
     until_renewed(&nodes.0[4], &guard, 2);
@@ -135,11 +135,11 @@ fn p04_without_topping_up_one_loss_more_gives_the_lock_to_another() {
 /// Reproduces: the keys are deleted, then extended: the extension takes the lock again as if it had
 /// been held all along.
 #[test]
-fn p21_an_extension_over_five_servers_takes_nothing_again() {
+fn an_extension_over_five_servers_never_acquires_again() {
     let nodes = Nodes::start(5);
     let client = nodes.client();
     for stolen in [false, true] {
-        let key = unique_key("p21");
+        let key = unique_key("holding");
         let guard = client.lock(&key).ttl(secs(600)).longest_ttl(secs(900)).acquire().unwrap();
         nodes.until_had_by(&guard, 5);
         let lose = |node: &Server| match stolen {
@@ -173,8 +173,8 @@ fn p21_an_extension_over_five_servers_takes_nothing_again() {
 /// Reproduces: a lock got on a retry is never renewed, since the clean-up of the failed attempt
 /// before it has cancelled what the renewal looks at.
 #[test]
-fn p22_a_lock_of_several_servers_got_after_failed_attempts_is_renewed() {
-    let (nodes, key) = (Nodes::start(5), unique_key("p22"));
+fn a_lock_on_several_servers_acquired_after_failed_attempts_is_renewed() {
+    let (nodes, key) = (Nodes::start(5), unique_key("holding"));
     nodes.0[4].kill();
     let lock = nodes.client().lock(&key).ttl(ms(2_500));
     let holder = lock.acquire_within(LIMIT).unwrap();

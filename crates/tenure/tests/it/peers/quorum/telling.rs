@@ -1,4 +1,4 @@
-//! P7 and P19: taken, called off, lost and unreachable are different things.
+//! Busy, cancelled, lost and unreachable are different results.
 
 use smol::{block_on, future::poll_once};
 use tenure::{
@@ -11,8 +11,8 @@ use crate::{LIMIT, ms, quorum::Nodes, secs};
 /// Reproduces: one error for all that may go wrong, and a release that says "already taken" for a
 /// lease that has ended.
 #[test]
-fn p07_whatever_happens_over_five_servers_has_a_result_of_its_own() {
-    let (nodes, key) = (Nodes::start(5), unique_key("p07"));
+fn each_outcome_over_five_servers_has_its_own_result() {
+    let (nodes, key) = (Nodes::start(5), unique_key("telling"));
     let client = nodes.client();
     let lock = client.lock(&key).ttl(secs(600)).label("me");
     let guard = lock.acquire().unwrap();
@@ -60,8 +60,8 @@ fn p07_whatever_happens_over_five_servers_has_a_result_of_its_own() {
 
 /// Reproduces: it cannot be told whether the lock is taken or the servers are down.
 #[test]
-fn p19_servers_that_are_all_down_are_no_holder() {
-    let (nodes, key) = (Nodes::start(5), unique_key("p19"));
+fn an_outage_of_all_servers_is_not_contention() {
+    let (nodes, key) = (Nodes::start(5), unique_key("telling"));
     nodes.0.iter().for_each(Server::kill);
     for client in [nodes.client(), Client::connect(&nodes.urls()).unwrap()] {
         let lock = client.lock(&key);

@@ -1,4 +1,4 @@
-//! P1, P5, P6, P9, P17, P20, P25: taking a lock that several servers vote on.
+//! Acquiring a lock that several servers vote on.
 
 use std::{thread, time::Instant};
 
@@ -10,15 +10,15 @@ use crate::{LIMIT, ms, quorum::Nodes, secs, servers::behind};
 
 /// Reproduces: the clean-up of an attempt that lost deletes the winner's keys.
 #[test]
-fn p01_the_clean_up_of_an_attempt_at_five_servers_spares_the_holder() {
+fn the_clean_up_of_an_attempt_at_five_servers_spares_the_holder() {
     the_clean_up_spares_the_holder(&Nodes::start(5).0.iter().collect::<Vec<_>>());
 }
 
 /// Reproduces: one server behind a dead network delays whoever locks and whoever unlocks. Here it
 /// would for an hour, if anybody waited for it.
 #[test]
-fn p05_a_server_that_answers_nothing_is_waited_for_by_nobody() {
-    let (nodes, key) = (Nodes::start(5), unique_key("p05"));
+fn no_call_waits_for_a_silent_server() {
+    let (nodes, key) = (Nodes::start(5), unique_key("voting"));
     let proxies = nodes.proxies();
     let lock = warm(&proxies).lock(&key).ttl(secs(360_000)).node_limit(secs(3_600));
     proxies[1].black_hole();
@@ -31,8 +31,8 @@ fn p05_a_server_that_answers_nothing_is_waited_for_by_nobody() {
 /// Reproduces: the time limit of an attempt is a share of the TTL, so that an attempt at a lock of
 /// ten hours takes half an hour for each server that is dead.
 #[test]
-fn p06_a_long_ttl_makes_nobody_wait_for_dead_servers() {
-    let (nodes, key) = (Nodes::start(5), unique_key("p06"));
+fn a_long_ttl_does_not_lengthen_the_wait_for_dead_servers() {
+    let (nodes, key) = (Nodes::start(5), unique_key("voting"));
     let lock = nodes.client().lock(&key).ttl(secs(36_000));
     lock.acquire().unwrap().release().unwrap();
     let mut frozen: Vec<_> = nodes.0[..2].iter().map(|node| node.freeze_process()).collect();
@@ -50,8 +50,8 @@ fn p06_a_long_ttl_makes_nobody_wait_for_dead_servers() {
 /// Reproduces: the servers have set the key and their replies are lost: nobody owns it until the
 /// TTL ends, and the next try finds its own keys in its way.
 #[test]
-fn p09_an_acquisition_whose_replies_are_lost_is_undone_on_every_server() {
-    let (nodes, key) = (Nodes::start(5), unique_key("p09"));
+fn an_acquisition_whose_replies_are_lost_is_undone_on_every_server() {
+    let (nodes, key) = (Nodes::start(5), unique_key("voting"));
     let proxies = nodes.proxies();
     let lock = warm(&proxies).lock(&key).ttl(secs(600)).node_limit(ms(200));
     proxies.iter().for_each(|proxy| proxy.drop_next_replies(1));
@@ -68,8 +68,8 @@ fn p09_an_acquisition_whose_replies_are_lost_is_undone_on_every_server() {
 /// Reproduces: what is left of the lease is counted from the answers, or from the first of many
 /// attempts.
 #[test]
-fn p17_validity_counts_from_before_the_round_of_votes_that_succeeded() {
-    let (nodes, key) = (Nodes::start(5), unique_key("p17"));
+fn validity_counts_from_before_the_round_that_succeeded() {
+    let (nodes, key) = (Nodes::start(5), unique_key("voting"));
     let proxies = nodes.proxies();
     let client = warm(&proxies);
     let lock = client.lock(&key).ttl(secs(10)).node_limit(secs(5));
@@ -93,7 +93,7 @@ fn p17_validity_counts_from_before_the_round_of_votes_that_succeeded() {
 
 /// Reproduces: one of three is down, and every call fails or waits; whatever it is that is wrong.
 #[test]
-fn p20_one_of_three_in_any_trouble_is_no_trouble_and_two_are_told() {
+fn one_failed_server_of_three_changes_nothing_and_two_are_reported() {
     let nodes = Nodes::start(3);
     let hole = Proxy::to(&nodes.0[2]);
     hole.black_hole();
@@ -104,7 +104,7 @@ fn p20_one_of_three_in_any_trouble_is_no_trouble_and_two_are_told() {
     let up: Vec<_> = up.split(',').collect();
     let bad = [behind([&refuses]), behind([&hole]), nowhere];
     for (index, one) in bad.iter().enumerate() {
-        let key = unique_key("p20");
+        let key = unique_key("voting");
         let lock = |urls: [&str; 3]| {
             let client = Client::connect(&urls.join(",")).unwrap();
             client.lock(&key).ttl(secs(600)).longest_ttl(secs(900)).node_limit(ms(500))
@@ -124,8 +124,8 @@ fn p20_one_of_three_in_any_trouble_is_no_trouble_and_two_are_told() {
 
 /// Reproduces: all have granted it, and too late; that is an error, whose clean-up is forgotten.
 #[test]
-fn p25_a_lock_that_all_granted_after_its_end_is_an_error_and_leaves_no_key() {
-    let (nodes, key) = (Nodes::start(3), unique_key("p25"));
+fn a_lock_granted_by_all_after_its_end_is_an_error_and_leaves_no_key() {
+    let (nodes, key) = (Nodes::start(3), unique_key("voting"));
     let proxies = nodes.proxies();
     let client = warm(&proxies);
     let lock = client.lock(&key).ttl(secs(1)).renewal(Renewal::Manual).node_limit(secs(30));

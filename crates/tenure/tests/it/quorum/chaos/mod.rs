@@ -48,7 +48,7 @@ const LONGEST_WAIT: Duration = LONGEST_PAUSE.saturating_mul(OTHERS);
 const OTHERS: u32 = 7;
 
 #[test]
-fn in_chaos_at_two_of_five_nodes_nobody_overlaps_and_nobody_is_lost() {
+fn with_random_faults_at_two_of_five_nodes_holds_never_overlap() {
     let (seed, directory) = (chaos::seed(), TempDir::new());
     let log = directory.path().join("log");
     let mut arena = Arena::open(seed, &log);

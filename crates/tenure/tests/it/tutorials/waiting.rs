@@ -1,4 +1,4 @@
-//! S6 with a queue: a lock made by hand that spins every 200 ms, against callers that wait in line.
+//! A hand-written lock that spins every 200 ms, against callers that wait in our queue.
 
 use std::{
     sync::{
@@ -40,8 +40,8 @@ fn spin(key: &str, inside: &AtomicBool, has: &SyncSender<()>, let_go: &Receiver<
 
 /// As holder it is waited for, in order. As contender it gets its turn when nobody of ours waits.
 #[test]
-fn s6_a_spinner_by_hand_and_our_queue_exclude_each_other() {
-    let key = unique_key("s6-spinner");
+fn a_hand_written_spin_lock_and_our_queue_exclude_each_other() {
+    let key = unique_key("spinner");
     let client = Client::connect(&any().url()).unwrap();
     let inside = AtomicBool::new(false);
     let ((has, had), (lets_it_go, let_go)) = (sync_channel(1), sync_channel(1));

@@ -1,4 +1,4 @@
-//! S7: renewal.
+//! Renewal.
 
 use std::thread;
 
@@ -11,8 +11,8 @@ use crate::{
 };
 
 #[test]
-fn s7_a_lock_is_renewed_until_it_is_released() {
-    let key = unique_key("s7");
+fn a_lock_is_renewed_until_it_is_released() {
+    let key = unique_key("renewing");
     let client = Client::connect(&any().url()).unwrap();
     let guard = client.lock(&key).ttl(ms(2_500)).acquire().unwrap();
     let value = get(any(), &key);
@@ -25,7 +25,7 @@ fn s7_a_lock_is_renewed_until_it_is_released() {
 
 /// Trap: one error ends the watchdog for ever, and nobody is told. tidy: allow
 #[test]
-fn s7_a_failed_renewal_does_not_end_renewal() {
+fn a_failed_renewal_does_not_end_renewal() {
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
     let guard = client.lock("k").ttl(secs(3)).acquire().unwrap();
@@ -45,7 +45,7 @@ fn s7_a_failed_renewal_does_not_end_renewal() {
 
 /// Trap: a second Lock on the same object leaks the first watchdog. tidy: allow
 #[test]
-fn s7_what_was_released_is_renewed_no_more_and_what_came_after_is() {
+fn after_a_release_only_the_next_lease_is_renewed() {
     let server = Server::start(ServerKind::Redis70);
     let client = Client::connect(&server.url()).unwrap();
     let lock = client.lock("k").ttl(secs(3));
@@ -69,10 +69,10 @@ fn s7_what_was_released_is_renewed_no_more_and_what_came_after_is() {
 
 /// Trap: a release that races a renewal. Here the renewal is under way when the release is sent.
 #[test]
-fn s7_a_release_that_meets_a_renewal_leaves_no_key() {
+fn a_release_concurrent_with_a_renewal_leaves_no_key() {
     let client = Client::connect(&any().url()).unwrap();
     for round in 0..20 {
-        let key = unique_key("s7-race");
+        let key = unique_key("race");
         let guard = client.lock(&key).ttl(ms(100)).acquire_within(LIMIT).unwrap();
         thread::sleep(ms(30 + round % 6));
         // A busy machine may have lost the lease by now; that is not what is looked at.
@@ -83,8 +83,8 @@ fn s7_a_release_that_meets_a_renewal_leaves_no_key() {
 }
 
 #[test]
-fn s7_the_holder_is_told_when_renewal_is_of_no_use_any_more() {
-    let key = unique_key("s7-told");
+fn the_holder_is_notified_when_renewal_has_failed_too_long() {
+    let key = unique_key("told");
     let client = Client::connect(&any().url()).unwrap();
     let guard = client.lock(&key).ttl(ms(1_500)).acquire().unwrap();
     assert_eq!(any().cmd(&["DEL", &key]).int(), 1);

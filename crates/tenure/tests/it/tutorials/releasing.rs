@@ -1,4 +1,4 @@
-//! S4 and S8: giving a lock back.
+//! Releasing a lock.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,8 +12,8 @@ use crate::{
 
 /// Trap: true or false, where there are four outcomes.
 #[test]
-fn s4_a_release_tells_its_outcomes_apart() {
-    let key = unique_key("s4");
+fn each_outcome_of_a_release_has_its_own_result() {
+    let key = unique_key("releasing");
     let client = Client::connect(&any().url()).unwrap();
     let lock = client.lock(&key);
     lock.acquire().unwrap().release().unwrap();
@@ -48,8 +48,8 @@ fn s4_a_release_tells_its_outcomes_apart() {
 
 /// Trap: a release that had no reply is not "false".
 #[test]
-fn s4_a_release_without_a_reply_is_neither_yes_nor_no() {
-    let key = unique_key("s4-silent");
+fn a_release_without_a_reply_is_unconfirmed() {
+    let key = unique_key("silent");
     let proxy = Proxy::to(any());
     let client = Client::connect(&proxy.url()).unwrap();
     let guard = client.lock(&key).ttl(secs(600)).acquire().unwrap();
@@ -61,8 +61,8 @@ fn s4_a_release_without_a_reply_is_neither_yes_nor_no() {
 
 /// Trap: a `defer` that gives back what was never had, so that another's key is deleted.
 #[test]
-fn s8_who_never_had_the_lock_has_nothing_to_release() {
-    let key = unique_key("s8");
+fn a_caller_that_never_had_the_lock_releases_nothing() {
+    let key = unique_key("releasing");
     let client = Client::connect(&any().url()).unwrap();
     let guard = client.lock(&key).acquire().unwrap();
     let value = get(any(), &key);
@@ -72,15 +72,15 @@ fn s8_who_never_had_the_lock_has_nothing_to_release() {
         // Dropped here, as every outcome is: there is no guard in it.
     }
     drop(client.lock(&key).acquire_within(ms(30)).unwrap_err());
-    client.lock(unique_key("s8-barrier")).acquire().unwrap().release().unwrap();
+    client.lock(unique_key("barrier")).acquire().unwrap().release().unwrap();
     assert_eq!(get(any(), &key), value);
     guard.release().unwrap();
 }
 
 /// Trap: a panic between taking the lock and giving it back.
 #[test]
-fn s8_a_panic_releases() {
-    let key = unique_key("s8-panic");
+fn a_panic_releases_the_lock() {
+    let key = unique_key("panic");
     let client = Client::connect(&any().url()).unwrap();
     let lock = client.lock(&key).ttl(secs(600));
     let caught = catch_unwind(AssertUnwindSafe(|| {

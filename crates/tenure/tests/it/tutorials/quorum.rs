@@ -1,4 +1,4 @@
-//! S11: a lock over several servers, and those who do the same by hand.
+//! A lock over several servers, beside clients that do the same by hand.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -41,8 +41,8 @@ impl<'a> ByHand<'a> {
 }
 
 #[test]
-fn s11_a_majority_within_the_validity_is_the_lock() {
-    let (nodes, key) = (Nodes::start(5), unique_key("s11"));
+fn a_majority_within_the_validity_holds_the_lock() {
+    let (nodes, key) = (Nodes::start(5), unique_key("quorum"));
     nodes.0[3..].iter().for_each(Server::kill);
     let guard = nodes.client().lock(&key).ttl(secs(60)).acquire_within(LIMIT).unwrap();
     let left = guard.valid_for().unwrap();
@@ -60,8 +60,8 @@ fn s11_a_majority_within_the_validity_is_the_lock() {
 
 /// Trap: a lock that was not had is given back only where it was thought to be set.
 #[test]
-fn s11_a_lock_that_was_not_had_is_given_back_on_every_server() {
-    let (nodes, key) = (Nodes::start(5), unique_key("s11-failed"));
+fn a_failed_acquisition_is_released_on_every_server() {
+    let (nodes, key) = (Nodes::start(5), unique_key("failed"));
     let lock = nodes.client().lock(&key).ttl(secs(600)).node_limit(secs(2));
     lock.acquire().unwrap().release().unwrap();
     nodes.becomes_free(&key);
@@ -83,8 +83,8 @@ fn s11_a_lock_that_was_not_had_is_given_back_on_every_server() {
 }
 
 #[test]
-fn s11_a_lock_made_by_hand_excludes_ours_and_ours_excludes_it() {
-    let (nodes, key) = (Nodes::start(5), unique_key("s11-by-hand"));
+fn a_hand_written_redlock_and_ours_exclude_each_other() {
+    let (nodes, key) = (Nodes::start(5), unique_key("by-hand"));
     let lock = nodes.client().lock(&key).ttl(secs(600));
     let theirs = ByHand::lock(&nodes.0, &key).expect("nobody holds it");
     assert!(lock.try_acquire().unwrap().is_none());
@@ -119,8 +119,8 @@ fn s11_a_lock_made_by_hand_excludes_ours_and_ours_excludes_it() {
 
 /// Both at once, again and again: never two of them, and each gets it now and then.
 #[test]
-fn s11_locks_made_by_hand_and_ours_contend_and_never_overlap() {
-    let (nodes, key) = (Nodes::start(5), unique_key("s11-contend"));
+fn hand_written_redlocks_and_ours_contend_and_never_overlap() {
+    let (nodes, key) = (Nodes::start(5), unique_key("contend"));
     let busy = AtomicBool::new(false);
     let hold = || {
         assert!(!busy.swap(true, Ordering::SeqCst), "two hold it");

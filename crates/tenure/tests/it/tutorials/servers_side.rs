@@ -1,4 +1,4 @@
-//! S6, S9, S10 and S13: what the server has to do with it.
+//! What the server contributes: databases, passwords, replies and TTLs.
 
 use std::{error::Error, thread};
 
@@ -13,8 +13,8 @@ use crate::{
 /// Holders of the kind go-redis makes by hand: `SET NX PX` with a hex token.
 /// Trap: "the context is over" and "busy" are the same answer.
 #[test]
-fn s6_a_plain_holder_is_busy_and_not_an_error() {
-    let key = unique_key("s6");
+fn a_plain_holder_is_busy_and_not_an_error() {
+    let key = unique_key("servers-side");
     let token = "6f1ed002ab5595859014ebf0951522d9";
     assert!(any().cmd(&["SET", &key, token, "NX", "PX", "60000"]).is_ok());
     let lock = Client::connect(&any().url()).unwrap().lock(&key);
@@ -28,7 +28,7 @@ fn s6_a_plain_holder_is_busy_and_not_an_error() {
 
 /// Traps: released by a value that was never set, and 6 s of work under a TTL of 5.
 #[test]
-fn s9_a_lock_in_a_private_database_with_a_password() {
+fn a_lock_in_a_private_database_with_a_password() {
     let server = Server::builder(ServerKind::Redis70).tcp().password("p@ss/w:rd").start();
     let url = format!("redis://:p%40ss%2Fw%3Ard@127.0.0.1:{}/2", server.port().unwrap());
     let client = Client::connect(&url).unwrap();
@@ -48,7 +48,7 @@ fn s9_a_lock_in_a_private_database_with_a_password() {
 }
 
 #[test]
-fn s9_a_wrong_password_is_an_error_that_does_not_show_it() {
+fn a_wrong_password_is_an_error_that_does_not_show_it() {
     let server = Server::builder(ServerKind::Valkey91).tcp().password("right").start();
     let url = format!("redis://:wr0ng-one@127.0.0.1:{}", server.port().unwrap());
     let client = Client::connect(&url).unwrap();
@@ -66,8 +66,8 @@ fn s9_a_wrong_password_is_an_error_that_does_not_show_it() {
 /// The three conditions: set only if absent, with an expiry in the same step, by a value that is
 /// the holder's alone. That it is one step is shown by `value_and_ttl_are_set_in_one_command…`.
 #[test]
-fn s10_only_if_absent_with_an_end_and_by_a_value_of_its_own() {
-    let key = unique_key("s10");
+fn a_lock_is_set_only_if_absent_with_a_ttl_and_a_unique_value() {
+    let key = unique_key("servers-side");
     let client = Client::connect(&any().url()).unwrap();
     let lock = client.lock(&key).ttl(secs(60));
     let guard = lock.acquire().unwrap();
@@ -86,7 +86,7 @@ fn s10_only_if_absent_with_an_end_and_by_a_value_of_its_own() {
 /// Traps: nil reply, error and no reply all logged and then the same; and a TTL by the wrong
 /// factor.
 #[test]
-fn s13_no_error_and_no_silence_are_told_apart() {
+fn a_refusal_and_a_missing_reply_are_different_errors() {
     let server = Server::start(ServerKind::Redis70);
     let proxy = Proxy::to(&server);
     let client = Client::connect(&proxy.url()).unwrap();
@@ -112,10 +112,10 @@ fn s13_no_error_and_no_silence_are_told_apart() {
 }
 
 #[test]
-fn s13_the_ttl_is_the_one_that_was_set() {
+fn the_ttl_on_the_server_is_the_one_that_was_set() {
     let client = Client::connect(&any().url()).unwrap();
     for set in [ms(1_500), secs(7), ms(12_345), secs(3_600)] {
-        let key = unique_key("s13");
+        let key = unique_key("servers-side");
         let guard = client.lock(&key).ttl(set).acquire().unwrap();
         let left = pttl(any(), &key);
         let set = i64::try_from(set.as_millis()).unwrap();

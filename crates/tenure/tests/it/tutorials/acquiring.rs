@@ -1,4 +1,4 @@
-//! S1 to S3, and S5: taking a lock.
+//! Acquiring a lock.
 
 use std::{thread, time::Instant};
 
@@ -13,8 +13,8 @@ use crate::{
 
 /// Trap: without a setting the write-up's lock lives 500 ms.
 #[test]
-fn s1_a_lock_without_settings_has_a_sane_ttl() {
-    let key = unique_key("s1");
+fn a_lock_without_settings_has_a_sane_ttl() {
+    let key = unique_key("acquiring");
     let guard = Client::connect(&any().url()).unwrap().lock(&key).acquire().unwrap();
     let left = pttl(any(), &key);
     assert!(left > 5_000 && left <= 10_000, "{left}");
@@ -22,8 +22,8 @@ fn s1_a_lock_without_settings_has_a_sane_ttl() {
 }
 
 #[test]
-fn s1_taking_an_own_lock_again_by_its_token_raises_the_ttl_and_keeps_the_number() {
-    let key = unique_key("s1-again");
+fn resuming_ones_own_lock_raises_the_ttl_and_keeps_the_number() {
+    let key = unique_key("again");
     let client = Client::connect(&any().url()).unwrap();
     let guard = client.lock(&key).ttl(secs(10)).acquire().unwrap();
     let value = get(any(), &key);
@@ -37,8 +37,8 @@ fn s1_taking_an_own_lock_again_by_its_token_raises_the_ttl_and_keeps_the_number(
 
 /// Trap: sleeping past the deadline, and taking the lock after it.
 #[test]
-fn s2_a_timed_acquire_takes_nothing_after_its_time() {
-    let key = unique_key("s2");
+fn a_timed_acquire_acquires_nothing_after_its_deadline() {
+    let key = unique_key("acquiring");
     let client = Client::connect(&any().url()).unwrap();
     let lock = client.lock(&key);
     let guard = lock.acquire().unwrap();
@@ -58,8 +58,8 @@ fn s2_a_timed_acquire_takes_nothing_after_its_time() {
 
 /// Trap: a wait that sleeps cannot be called off.
 #[tokio::test]
-async fn s2_a_timed_acquire_can_be_called_off_while_it_waits() {
-    let key = unique_key("s2-off");
+async fn a_timed_acquire_can_be_cancelled_while_it_waits() {
+    let key = unique_key("off");
     let holder = Client::connect(&any().url()).unwrap();
     let guard = holder.lock(&key).acquire().unwrap();
     let client = tenure::Client::connect(&any().url()).unwrap();
@@ -75,8 +75,8 @@ async fn s2_a_timed_acquire_can_be_called_off_while_it_waits() {
 
 /// Trap: a setter on a shared lock races with an acquire that is under way.
 #[test]
-fn s3_a_ttl_set_for_one_use_is_that_use_s_alone() {
-    let key = unique_key("s3");
+fn a_ttl_set_for_one_call_affects_no_other() {
+    let key = unique_key("acquiring");
     let client = Client::connect(&any().url()).unwrap();
     let shared = client.lock(&key).ttl(secs(20));
     let holder = shared.acquire().unwrap();
@@ -96,7 +96,7 @@ fn s3_a_ttl_set_for_one_use_is_that_use_s_alone() {
 
 /// Trap: the caller's cancelled context also cancels the clean-up.
 #[test]
-fn s5_whatever_is_dropped_while_the_server_is_silent_leaves_no_key() {
+fn any_future_dropped_while_the_server_is_silent_leaves_no_key() {
     let server = Server::start(ServerKind::Redis70);
     let proxy = Proxy::to(&server);
     let client = tenure::Client::connect(&proxy.url()).unwrap();
