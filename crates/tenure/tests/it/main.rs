@@ -2,7 +2,8 @@
 //!
 //! - [`contract`]: the same cases for every store and both ways of calling.
 //! - [`wire`]: what servers see, and what other libraries may rely on.
-//! - [`cases`], [`peers`], [`tutorials`]: what earlier locks got wrong; `docs/origins.md` names the sources.
+//! - [`cases`], [`peers`], [`tutorials`]: what earlier locks got wrong; their sources are in
+//!   `docs/origins.md`.
 //! - [`faults`]: each thing that can break, broken on purpose.
 //! - [`hostile`]: servers that do what no server should.
 //! - [`queue`]: those who wait.
