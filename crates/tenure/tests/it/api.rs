@@ -131,7 +131,7 @@ fn debug_shows_no_token() {
 
 const PASSWORD: &str = "hunter2-s3cret";
 
-/// All that an error tells: itself, its causes, and their looks for programmers.
+/// All that an error says: itself, its causes, and their `Debug` output.
 fn everything(error: &(dyn Error + 'static)) -> String {
     let mut text = format!("{error:?} {error:#?}");
     let mut next = Some(error);
@@ -185,7 +185,7 @@ fn a_bad_address_is_reported_without_its_password() {
         format!("redis:/u:{PASSWORD}@host"),
     ] {
         let refused = blocking::Client::connect(&address);
-        // What is an address after all has nothing to tell.
+        // A valid address gives no error.
         let Err(error @ ConfigError::Address { .. }) = refused else { continue };
         assert!(!everything(&error).contains(PASSWORD), "{address}: {}", everything(&error));
         told += 1;

@@ -82,7 +82,7 @@ pub(crate) fn obey(command: &[Vec<u8>]) -> Answer {
     greet(command, "run").unwrap_or_else(asked)
 }
 
-/// Its channel hears the message, and nobody else does.
+/// Its channel receives the message, and no other does.
 fn proven(channel: &[u8]) -> Answer {
     let mut said = format!(">3\r\n$7\r\nmessage\r\n${}\r\n", channel.len()).into_bytes();
     said.extend_from_slice(channel);
@@ -90,7 +90,7 @@ fn proven(channel: &[u8]) -> Answer {
     said.into()
 }
 
-/// The script by which a client makes sure that it hears: it counts who was told and who was not.
+/// The script by which a client verifies that messages reach it: it counts the receivers.
 fn is_proof(command: &[Vec<u8>]) -> bool {
     let is_script = Asked::read(command).is_some();
     command.len() == 4 && command[0] == b"EVAL" && command[2] == b"0" && !is_script

@@ -6,7 +6,7 @@
 //!   `docs/origins.md`.
 //! - [`faults`]: each thing that can break, broken on purpose.
 //! - [`hostile`]: servers that do what no server should.
-//! - [`queue`]: those who wait.
+//! - [`queue`]: the wait queue.
 //! - [`quorum`]: several servers that vote.
 //! - `store`: the embedded store's own: other processes, its file and its disk.
 //! - `metrics`: what is counted.
@@ -60,7 +60,7 @@ const fn secs(secs: u64) -> Duration {
 /// Whether a wait ran out while another held the lock.
 ///
 /// The last try of a wait has 50 ms to be answered. On a machine that is too busy for that, nobody
-/// can tell, and to say so is right, too.
+/// knows the outcome, and to say so is right, too.
 fn ran_out<T>(result: &Result<T, AcquireError>) -> bool {
     match result {
         Err(AcquireError::TimedOut { .. }) => true,

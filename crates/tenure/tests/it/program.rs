@@ -1,7 +1,7 @@
 //! Programs that tests start, stop, fork and let end: this very test binary, started again.
 //!
 //! A program is a function here, and the variable `TENURE_PROGRAM` names it; the one test that
-//! libtest is told to run looks it up. So a program needs no target of its own, is built with the
+//! libtest is asked to run looks it up. So a program needs no target of its own, is built with the
 //! tests, and can be found from any directory. It leaves through [`std::process::exit`] as soon as
 //! it returns, like a `main` that returns: libtest's own farewell would give the library's threads
 //! time that they do not have in the field.

@@ -7,7 +7,7 @@ use tenure_testkit::{Proxy, Server, ServerKind, Value};
 
 /// The server of a kind that all tests of this binary share: each test has a key of its own there.
 ///
-/// What hurts a server, or counts all it is told, needs a private one.
+/// A test that hurts a server, or counts its requests, needs a private one.
 pub(crate) fn shared(kind: ServerKind) -> &'static Server {
     static SERVERS: [OnceLock<Server>; 3] = [const { OnceLock::new() }; 3];
     SERVERS[kind as usize].get_or_init(|| opened(Server::start(kind)))

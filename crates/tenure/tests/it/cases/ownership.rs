@@ -36,7 +36,7 @@ fn a_late_release_leaves_the_next_holder_alone() {
 }
 
 /// Reproduces: A's renewals are on their way when its lease ends; B acquires; they arrive.
-/// Without an owner check they overwrite B's value, or lift B's TTL for ever.
+/// Without an owner check they overwrite B's value, or raise B's TTL without end.
 #[test]
 fn a_late_renewal_leaves_the_next_holder_alone() {
     let key = unique_key("ownership");
@@ -49,7 +49,7 @@ fn a_late_renewal_leaves_the_next_holder_alone() {
     let lock = client().lock(&key).ttl(secs(1)).renewal(Renewal::Manual);
     let b = lock.acquire_within(secs(20)).unwrap();
     proxy.heal();
-    // A's own words come through behind its renewals, and it is told.
+    // The replies come after A's renewals, and A is notified.
     let late = a.release();
     assert!(matches!(late, Err(ReleaseError::NotHeld(_))), "{late:?}");
     let left = pttl(any(), &key);
@@ -107,8 +107,8 @@ fn a_holder_whose_key_is_gone_is_notified_and_creates_no_new_one() {
     assert!(!exists(any(), &key), "made again");
 }
 
-/// Reproduces: a holder hears nothing past the end of its lease (a pause, a partition); another
-/// acquires meanwhile; the first works on as if nothing had been.
+/// Reproduces: a holder gets no reply until its lease has ended (a pause, a partition); another
+/// acquires meanwhile; the first goes on working.
 #[test]
 fn a_holder_without_replies_loses_its_lease_by_the_local_clock() {
     let key = unique_key("ownership");

@@ -48,7 +48,7 @@ fn connections(server: &Server) -> usize {
 }
 
 /// Reproduces: a cut and an outage shorter than what is left of the lease, and then another one.
-/// The first error ends the renewal for ever, or the failures of both add up.
+/// The first error ends the renewal permanently, or the failures of both add up.
 #[test]
 fn outages_shorter_than_the_lease_lose_nothing() {
     let server = Server::start(ServerKind::Redis70);
@@ -82,7 +82,7 @@ fn a_waiting_caller_survives_an_outage() {
         let lock = client.lock("k").wait(wait);
         let before = scripts(&server);
         let waiter = thread::spawn(move || lock.acquire());
-        // A second try follows the answer to the first: it has been told that the lock is held.
+        // A second try follows the reply to the first, which says that the lock is held.
         eventually(LIMIT, "it waits", || scripts(&server) > before + 1);
         proxy.refuse();
         proxy.cut();

@@ -69,7 +69,7 @@ fn busy_cancelled_and_unreachable_are_three_results() {
 }
 
 /// Reproduces: a release after the end returns false and no error, or throws something untyped;
-/// the second one throws again; and local state blocks the same process from acquiring anew.
+/// the second one throws again; and local state stops the same process from acquiring again.
 #[test]
 fn a_release_after_expiry_is_reported_and_blocks_nobody() {
     let key = unique_key("results");

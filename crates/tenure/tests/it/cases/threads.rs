@@ -24,7 +24,7 @@ async fn code_that_blocks_its_executor_does_not_starve_the_renewal() {
     guard.release().await.unwrap();
 }
 
-/// Reproduces: the task that holds the lock panics, and its lock is renewed for ever.
+/// Reproduces: the task that holds the lock panics, and its lock is renewed without end.
 #[tokio::test]
 async fn a_task_that_panics_releases() {
     let key = unique_key("threads");

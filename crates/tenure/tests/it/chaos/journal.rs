@@ -29,7 +29,7 @@ impl Journal {
         (&self.file).write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    /// The process is told to stop then, and went on then.
+    /// When the process was stopped, and when it continued.
     pub(crate) fn stopped(&self, place: usize, from: u64, to: u64) {
         self.note(&format!("stopped {place} {from} {to}"));
     }
@@ -54,7 +54,7 @@ impl Journal {
     }
 }
 
-/// One hold, of one who believes in it until it is told otherwise.
+/// One hold, which its process believes in until it is notified of the loss.
 pub(crate) struct Belief<'a> {
     journal: &'a Journal,
     /// The lock and the number.

@@ -48,7 +48,7 @@ impl Dice {
 }
 
 /// The seed of this run, which is printed: `TENURE_SEED`, or one that no other run had.
-#[expect(clippy::print_stdout, reason = "whoever sees a failure wants to see it again")]
+#[expect(clippy::print_stdout, reason = "a failure must be repeatable")]
 pub(crate) fn seed() -> u64 {
     let named = env::var("TENURE_SEED").ok();
     let fresh = || now() ^ u64::from(process::id()) << 32;
@@ -70,7 +70,7 @@ pub(crate) fn start(name: &str, server: &str, log: &Path, place: usize, seed: u6
     Program::start(name, &settings)
 }
 
-/// One who comes and goes.
+/// A process that comes and goes.
 pub(crate) struct Visitor {
     /// Which of its process.
     pub(crate) index: usize,
@@ -85,7 +85,7 @@ impl Visitor {
     }
 }
 
-/// One of the processes: so many come and go, until it is told to end.
+/// One of the processes: so many come and go, until it is asked to end.
 pub(crate) fn come_and_go<V>(visitors: usize, visit: impl Fn(Client, Visitor) -> V)
 where
     V: Future<Output = ()> + Send + 'static,

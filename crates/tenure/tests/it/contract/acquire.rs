@@ -67,7 +67,7 @@ pub(super) fn a_lock_free_at_the_last_moment_is_acquired_and_none_later(at: &Pla
     match taken {
         Ok(guard) => guard.release().unwrap(),
         missed if ran_out(&missed) => {
-            // On a busy machine the release may have come too late, or nobody can tell.
+            // On a busy machine the release may have come too late, or the outcome is unknown.
             let is_sure = matches!(missed, Err(AcquireError::TimedOut { .. }));
             assert!(!is_sure || released >= began + wait, "it was free before the end of the wait");
             assert!(waited >= wait, "gave up after {waited:?}");

@@ -1,4 +1,4 @@
-//! Extending: up, never down, never anew.
+//! Extending: it raises the TTL, never lowers it, and never creates a key.
 
 use std::time::{Duration, Instant};
 

@@ -42,7 +42,7 @@ pub(super) fn a_lease_that_has_ended_is_not_resumed(at: &Place) {
     let token = lock.acquire_within(LIMIT).unwrap().detach();
     at.becomes_free();
     assert!(lock.resume(token).unwrap().is_none());
-    assert!(!at.is_held(), "taken anew");
+    assert!(!at.is_held(), "acquired again");
 }
 
 pub(super) fn a_token_that_holds_nothing_resumes_nothing(at: &Place) {

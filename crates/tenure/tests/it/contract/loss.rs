@@ -76,7 +76,7 @@ pub(super) fn all_callers_that_await_the_loss_get_the_same_reason(at: &Place) {
             assert_eq!(waiter.join().unwrap(), LossReason::Gone);
         }
     });
-    assert_eq!(guard.lost(), LossReason::Gone, "those who come later, too");
+    assert_eq!(guard.lost(), LossReason::Gone, "later callers, too");
 }
 
 pub(super) fn the_handle_of_the_work_ends_with_the_release(at: &Place) {

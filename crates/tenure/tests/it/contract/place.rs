@@ -51,7 +51,7 @@ impl Place {
     }
 
     /// The servers as one client sees them: a minority of them is far away, and another one than
-    /// for the client before it. So each client is told what it asks for when a part of it has yet
+    /// for the client before it. So each client gets its reply when a part of the work has yet
     /// to be done, which others may notice.
     fn uneven(&self, nodes: usize) -> String {
         let mut networks = self.networks.lock().unwrap();
@@ -65,8 +65,8 @@ impl Place {
         address
     }
 
-    /// Waits until every server has done what the lock's client asked for so far. The client was
-    /// told already when a majority had.
+    /// Waits until every server has done what the lock's client asked for so far. The client got
+    /// its reply when a majority had.
     pub(crate) fn all_catch_up(&self, lock: &Lock) {
         if let Store::Quorum(nodes) = self.store {
             assert_eq!(lock.nodes().unwrap().len(), nodes);

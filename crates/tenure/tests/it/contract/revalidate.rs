@@ -30,7 +30,7 @@ fn short(at: &Place) -> Lock {
 pub(super) fn an_expired_lease_that_kept_its_key_is_revalidated(at: &Place) {
     let guard = kept_by_another(at);
     let (number, lease) = (guard.fencing_token(), guard.lease());
-    // Each time anew: what ran out once may run out again.
+    // Each time: a lease that expired once may expire again.
     for _ in 0..3 {
         assert_eq!(guard.lost(), LossReason::Expired);
         assert_eq!((guard.valid_for(), lease.valid_for()), (None, None));
@@ -75,8 +75,8 @@ pub(super) fn an_expired_lease_that_lost_its_key_is_not_revalidated(at: &Place) 
         matches!(proved, Err(RevalidateError::NotHeld(Loss { reason: LossReason::Gone, .. }))),
         "{proved:?}"
     );
-    assert!(!at.is_held(), "made anew");
-    // What was told first stays so.
+    assert!(!at.is_held(), "created again");
+    // The first reason stays.
     assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Err(LossReason::Expired));
 }
 
@@ -92,7 +92,7 @@ pub(super) fn a_lease_lost_for_another_reason_is_not_revalidated(at: &Place) {
             "{proved:?}"
         );
         assert_eq!(guard.ensure_held().map_err(|loss| loss.reason), Err(LossReason::Gone));
-        assert!(!at.is_held(), "made anew");
+        assert!(!at.is_held(), "created again");
     }
     let guard = at.client().lock(&at.key).ttl(secs(60)).max_hold(ms(200)).acquire().unwrap();
     assert_eq!(guard.lost(), LossReason::MaxHold);

@@ -73,7 +73,7 @@ settings!(
     label: &str
 );
 
-/// Operations are awaited on one side, and block on the other.
+/// Operations are futures on one side, and block on the other.
 macro_rules! operations {
     ($($name:ident($($arg:ident: $type:ty)?) -> $output:ty, $wrap:expr;)+) => {
         impl Lock {
@@ -132,7 +132,7 @@ pub(crate) enum Guard {
     Blocking(blocking::LockGuard),
 }
 
-/// What a guard tells has the same name on both sides, and asks nobody.
+/// The getters of a guard have the same names on both sides, and send nothing.
 macro_rules! tells {
     ($($name:ident -> $output:ty),+) => {
         impl Guard {

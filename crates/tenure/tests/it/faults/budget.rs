@@ -1,5 +1,5 @@
 //! A tokio task has a budget of polls, which only its return to the runtime renews. Callers block
-//! inside a task all the same: the number of calls before that must not matter.
+//! inside a task nevertheless: the number of calls before that must not matter.
 
 use std::{sync::mpsc::channel, thread, time::Duration};
 

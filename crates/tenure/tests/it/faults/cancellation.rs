@@ -15,7 +15,7 @@ use super::{LIMIT, eventually_free, is_free, ms, shared};
 /// Long, so that a key that is gone was taken away and has not ended.
 const TTL: Duration = Duration::from_secs(600);
 
-/// Polled not at all, once, and for ever longer: before the request is sent, while it is on its
+/// Polled not at all, once, and longer and longer: before the request is sent, while it is on its
 /// way, while the answer is, and after it is here.
 #[tokio::test]
 async fn an_acquisition_dropped_at_any_moment_leaves_no_key() {
@@ -45,7 +45,7 @@ async fn an_acquisition_dropped_at_any_moment_leaves_no_key() {
     assert!(keys.iter().all(|key| is_free(shared(), key)), "a key came later");
 }
 
-/// One that waits for another's lock has set nothing, and will not.
+/// A caller that waits for another's lock has set nothing, and will not.
 #[tokio::test]
 async fn a_dropped_wait_acquires_nothing_later() {
     let key = unique_key("dropped-wait");

@@ -66,7 +66,7 @@ async fn work(client: tenure::Client, holds: usize) {
         let (count, last) = read(dir);
         let number = guard.fencing_token().get();
         assert!(number > last, "{number} after {last}");
-        // An invitation to whoever might come in all the same.
+        // An invitation to any other holder.
         tokio::time::sleep(Duration::from_micros(500)).await;
         fs::write(dir.join(COUNTER), format!("{} {number}", count + 1)).unwrap();
         fs::remove_file(&inside).expect("nobody else was inside");

@@ -31,7 +31,7 @@ impl Far {
     }
 }
 
-/// What is told, with all that is behind it.
+/// The error, with all its causes.
 fn words(error: &AcquireError) -> String {
     let error = node_error(error);
     format!("{error}: {}", error.source().map(ToString::to_string).unwrap_or_default())

@@ -69,7 +69,7 @@ fn ops_go_to_their_database_over_the_second_connection_too() {
         assert!(raw.cmd(&["SELECT", "3"]).is_ok());
         assert_eq!(raw.cmd(&["GET", &key]).bytes(), Some(guard.token().as_bytes()));
         server.cmd(&["CLIENT", "KILL", "SKIPME", "yes"]);
-        // Its connection is gone; the release finds the key in its database all the same.
+        // Its connection is gone; the release still finds the key in its database.
         drop(guard);
     }
     assert_eq!(server.cmd(&["DBSIZE"]).int(), 0);

@@ -1,4 +1,4 @@
-//! Whoever polls the futures, and whatever blocks that thread: the engine has one of its own.
+//! Whichever executor polls the futures, and whatever blocks its thread: the engine has its own.
 
 use std::{
     future::Future,
@@ -17,7 +17,7 @@ use super::{LIMIT, connect, is_free, shared};
 /// Short enough to be held for three of it; long enough for a busy machine to renew in time.
 const TTL: Duration = Duration::from_millis(1_500);
 
-/// Everything that is awaited, once.
+/// Every async function, once.
 async fn a_day_in_a_life() {
     let client = Client::connect(&shared().url()).unwrap();
     let key = unique_key("executor");

@@ -112,7 +112,7 @@ fn the_last_handles_drop_writes_what_is_queued() {
 }
 
 /// A server that does not answer holds up the end of a program for a moment only, and the release
-/// is in its buffers all the same.
+/// is in its buffers nevertheless.
 #[test]
 fn what_is_queued_is_written_to_a_server_that_does_not_answer() {
     let server = super::private().start();

@@ -10,7 +10,7 @@ use super::{LIMIT, connect, eventually_free, kind_of, ms, private, value};
 /// Long: what is gone was released, and has not ended.
 const TTL: Duration = Duration::from_secs(600);
 
-/// The server was stopped when it was asked, so the answer is "cannot tell"; when it runs on, it
+/// The server was stopped at the request, so the outcome is unknown; when it continues, it
 /// sets the key, and the reaper takes it away again. In every second round two calls time out, so
 /// the connection was given up meanwhile, and the undoing comes over another.
 #[test]

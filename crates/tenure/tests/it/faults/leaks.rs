@@ -47,7 +47,7 @@ pub(super) fn come_and_go() {
         once(&client);
     }
     drop_futures(&server, &key);
-    eventually(LIMIT, "no more is open than for one client", || Size::now() == open);
+    eventually(LIMIT, "only what one client needs is open", || Size::now() == open);
     client.close().unwrap();
     for round in 0..100 {
         let client = connect(&server);

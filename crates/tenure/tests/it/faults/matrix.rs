@@ -99,7 +99,10 @@ impl Trouble<'_> {
         assert_eq!(error.kind(), self.kind, "{error}: {cause:?}");
         let port = self.server.port().unwrap().to_string();
         assert!(error.to_string().contains(&port), "{error} does not name the server");
-        assert!(!format!("{error} {error:?} {cause:?}").contains(PASSWORD), "the password is told");
+        assert!(
+            !format!("{error} {error:?} {cause:?}").contains(PASSWORD),
+            "the password is shown"
+        );
     }
 }
 

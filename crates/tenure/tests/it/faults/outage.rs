@@ -13,7 +13,7 @@ const TTL: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Three outages, so that they are waited for at the same time:
 ///
-/// - nothing is answered, and nothing arrives: the key ends, and its holder is told before;
+/// - nothing is answered, and nothing arrives: the holder is notified before the key ends;
 /// - renewals arrive and their answers do not: the holder cannot know, so its deadline stands;
 /// - connections are refused: the errors come at once, and change nothing.
 #[test]
@@ -48,7 +48,7 @@ fn told_in_time(nodes: &[&Server], name: &str, outage: impl Fn(&Proxy)) {
             let left = nodes.iter().map(|node| ttl_left(node, &key));
             (Instant::now(), reason, left.min().expect("a node"))
         });
-        // Whoever asks never hears that it is held after the deadline, whatever timers do.
+        // No call says that it is held after the deadline, whatever timers do.
         while !waiter.is_finished() {
             let before = Instant::now();
             let held = guard.ensure_held().is_ok() || guard.valid_for().is_some();
@@ -58,8 +58,8 @@ fn told_in_time(nodes: &[&Server], name: &str, outage: impl Fn(&Proxy)) {
         waiter.join().unwrap()
     });
     assert_eq!(reason, LossReason::Expired);
-    assert!(told <= deadline, "{name}: told {:?} after the deadline", told - deadline);
-    assert!(left > 0, "{name}: told when the key had ended");
+    assert!(told <= deadline, "{name}: reported {:?} after the deadline", told - deadline);
+    assert!(left > 0, "{name}: reported when the key had ended");
     assert_eq!(guard.valid_for(), None);
     proxies.iter().for_each(Proxy::heal);
     // What was lost stays lost, whatever the server says later.

@@ -37,7 +37,7 @@ fn a_former_holder_never_touches_the_next_holders_key() {
                     reason: LossReason::Taken { .. } | LossReason::Expired,
                     ..
                 })) => {}
-                other => panic!("extended by one who holds it no more: {other:?}"),
+                other => panic!("extended by a former holder: {other:?}"),
             }
             match late.release() {
                 Err(ReleaseError::NotHeld(Loss {
@@ -45,7 +45,7 @@ fn a_former_holder_never_touches_the_next_holders_key() {
                 })) => {
                     assert!(!holder.is_foreign());
                 }
-                other => panic!("released by one who holds it no more: {other:?}"),
+                other => panic!("released by a former holder: {other:?}"),
             }
         }
         assert_eq!(value(shared(), &key), ours);
@@ -53,7 +53,7 @@ fn a_former_holder_never_touches_the_next_holders_key() {
     }
 }
 
-/// "Not held any more" and "cannot tell" are two things.
+/// "Not held any more" and "unknown" are two results.
 #[test]
 fn an_unanswered_release_is_unconfirmed_and_not_a_loss() {
     let proxy = Proxy::to(shared());
@@ -85,8 +85,8 @@ fn releasing_twice_reports_already_released() {
     assert!(matches!(late, Err(ReleaseError::AlreadyReleased { .. })), "{late:?}");
 }
 
-/// Deleted, flushed, released by force: lost at the next renewal at the latest, renewed no more,
-/// released by nobody, and not made anew.
+/// Deleted, flushed, released by force: lost at the next renewal at the latest, not renewed,
+/// not released, and not created again.
 #[test]
 fn a_deleted_key_is_a_loss_and_is_not_recreated() {
     whatever_removes_it_is_a_loss(|| vec![private().start()]);
@@ -119,7 +119,7 @@ fn is_lost_and_stays_away(nodes: &[Server], remove: impl Fn(&Server, &str)) {
     let mut monitors: Vec<_> = robbed.iter().map(Server::monitor).collect();
     hold(TTL * 4);
     let is_free = || robbed.iter().all(|node| is_free(node, &key));
-    assert!(is_free(), "made anew");
+    assert!(is_free(), "created again");
     for monitor in &mut monitors {
         let sent = monitor.so_far();
         assert!(!sent.iter().any(|line| line.contains("EVAL")), "renewed: {sent:?}");
@@ -128,7 +128,7 @@ fn is_lost_and_stays_away(nodes: &[Server], remove: impl Fn(&Server, &str)) {
         guard.release(),
         Err(ReleaseError::NotHeld(Loss { reason: LossReason::Gone, .. }))
     ));
-    assert!(is_free(), "made anew");
+    assert!(is_free(), "created again");
     nodes.iter().for_each(|node| eventually_free(node, &key));
 }
 

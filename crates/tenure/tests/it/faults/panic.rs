@@ -1,5 +1,5 @@
-//! The engine's thread panics: in a subscriber of the user's, say. Then nobody waits for ever, and
-//! nobody believes that a lease is held which nobody renews.
+//! The engine's thread panics: in a subscriber of the user's, say. Then no call waits forever, and
+//! no holder believes in a lease that is not renewed.
 
 use tenure::{AcquireError, ExtendError, LossReason, ReleaseError, blocking::Client};
 use tenure_testkit::unique_key;
@@ -29,7 +29,7 @@ fn a_panic_in_the_engine_ends_every_call_and_every_lease() {
 pub(super) fn panic_in_the_engine() {
     tracing::subscriber::set_global_default(Faulty { at: program::setting("AT") }).unwrap();
     let key = program::setting("KEY");
-    // Another client's, whose engine is well: nobody else can be told.
+    // Another client's, whose engine works: this one's can report nothing.
     let client = connect(&program::setting("SERVER"));
     match program::setting("AT").as_str() {
         "acquired" => {
@@ -56,7 +56,7 @@ fn after_a_loss(client: &Client, key: &str) {
         assert_eq!(lost.join().unwrap(), LossReason::EngineStopped);
         assert!(matches!(waiter.join().unwrap(), Err(AcquireError::EngineStopped { .. })));
     });
-    // Its own loss was being told when it happened.
+    // The panic happened while its own loss was logged.
     assert!(stolen.ensure_held().is_err());
     _ = stolen.lost();
     assert_eq!((guard.valid_for(), lease.valid_for()), (None, None));

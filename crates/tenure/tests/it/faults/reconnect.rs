@@ -29,7 +29,7 @@ fn connecting_succeeds_while_a_server_is_down() {
             assert_eq!(kind_of(lock.try_acquire()), NodeErrorKind::Unreachable);
             assert!(lock.inspect().is_err());
         }
-        // Without an end, but never told that anybody holds it: a wrong address, most likely.
+        // Without a limit, but no server ever named a holder: a wrong address, most likely.
         assert_eq!(kind_of(client.lock(unique_key("down")).acquire()), NodeErrorKind::Unreachable);
         client.close().unwrap();
     }
@@ -80,7 +80,7 @@ fn the_connection_is_reopened_after_each_failure() {
     held.release().unwrap();
 }
 
-/// The first connection takes commands and never answers any; the peer is alive all the same, so
+/// The first connection takes commands and never answers any; the peer is still alive, so
 /// the system will not end it.
 #[test]
 fn two_time_outs_in_a_row_end_a_connection() {
@@ -98,7 +98,7 @@ fn two_time_outs_in_a_row_end_a_connection() {
     drop(guard);
 }
 
-/// The first connection answers its first script together with the next: late, and all the same.
+/// The first connection answers its first script together with the next: late, but it does.
 fn answers_late_once() -> FakeServer {
     FakeServer::tcp(|connection| {
         let (mut is_next, mut late) = (connection == 0, Vec::new());
@@ -133,7 +133,7 @@ fn one_time_out_ends_the_connection_only_for_a_waiter() {
 /// sent, so none of them times out on the wire.
 ///
 /// Reproduces: only ops that had been sent counted as time-outs. A client with a password, or with
-/// a connection to cut off, waited for such a greeting for ever.
+/// a connection to cut off, waited for such a greeting forever.
 #[test]
 fn a_connection_without_a_greeting_is_closed() {
     let fake = FakeServer::tcp(|connection| {
@@ -149,7 +149,7 @@ fn a_connection_without_a_greeting_is_closed() {
 }
 
 /// Each connection ends behind its first answer. What is asked meanwhile goes over the next one,
-/// or is repeated there when nobody can tell whether it arrived.
+/// or is repeated there when it is unknown whether it arrived.
 #[test]
 fn a_request_during_a_blip_is_sent_over_the_next_connection() {
     let fake = FakeServer::tcp(|_| {

@@ -97,7 +97,7 @@ fn a_user_without_the_commands_in_the_scripts_is_reported() {
     on_each_server(&[], NodeErrorKind::NoPermission, true, &begin, &end);
 }
 
-/// Those who are in stay in, so their connections are ended.
+/// Clients that are connected stay so, so their connections are ended.
 #[test]
 fn a_password_set_meanwhile_is_reported() {
     let begin = |raw: &mut Raw| {

@@ -73,7 +73,7 @@ pub(crate) fn outlives_short_outages(start: impl Fn(fn(Builder) -> Builder) -> V
     });
 }
 
-/// They take writes no more for 0.6 TTL.
+/// They take no writes for 0.6 TTL.
 fn pause(nodes: &[Server], _: &[Proxy]) {
     let pause = (TTL.as_millis() * 6 / 10).to_string();
     for node in nodes {

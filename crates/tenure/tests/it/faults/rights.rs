@@ -1,5 +1,5 @@
-//! Rights that a user lacks, or that are taken away: told before the work begins, or made up for,
-//! and a loss says what the server refused.
+//! Rights that a user lacks, or that are taken away: reported before the work begins, or worked
+//! around; and a loss says what the server refused.
 
 use std::{collections::BTreeSet, thread, time::Duration};
 

@@ -53,7 +53,7 @@ fn a_script_flush_under_pipelined_ops_goes_unnoticed() {
         }
     });
     let keys = usize::try_from(server.cmd(&["DBSIZE"]).int());
-    assert_eq!(keys, Ok(WORKERS), "each has its number, and no more");
+    assert_eq!(keys, Ok(WORKERS), "each has only its number");
 }
 
 const WORKERS: usize = 32;

@@ -16,7 +16,7 @@ use crate::{
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// The hand-over itself: from one hold to the next, with fifty who wait.
+/// The hand-over itself: from one hold to the next, with fifty waiters.
 #[test]
 fn fifty_waiters_are_served_one_after_the_other() {
     let clients: Vec<_> = (0..5).map(|_| connect(&shared().url())).collect();
@@ -41,8 +41,8 @@ fn fifty_waiters_are_served_one_after_the_other() {
     figure("50 wait: hand-over, p99", gaps[gaps.len() * 99 / 100], ms(10));
 }
 
-/// The network swallows all messages to channels: nobody hears of a turn, and so nobody counts on
-/// it. Nothing ends here in this time: whoever is served has looked.
+/// The network drops all messages to channels: no waiter is notified, and none relies on
+/// that. Nothing expires here in this time: a waiter that is served has polled.
 #[test]
 fn waiters_poll_where_messages_are_dropped() {
     for kind in ServerKind::ALL {
@@ -83,8 +83,8 @@ fn the_lock_of_a_dead_holder_is_acquired_among_many_expiring_keys() {
     }
 }
 
-/// Whatever happens between the join and the release: the release is not missed. The TTL that the
-/// waiter was told is far longer than this test.
+/// Whatever happens between the join and the release, the release is not missed. The TTL that the
+/// waiter read is far longer than this test.
 #[test]
 fn a_missed_wake_up_only_delays_a_waiter() {
     let server = private().start();

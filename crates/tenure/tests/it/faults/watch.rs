@@ -1,4 +1,4 @@
-//! What another does to the key of a lease is told at once: long before the next renewal.
+//! A change of a lease's key by another client is reported at once, long before the next renewal.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use tenure_testkit::{Monitor, Server, ServerKind, unique_key};
 
 use super::{connect, is_free, ms, private, when_lost, with_each_kind};
 
-/// So long that neither the local clock nor a renewal tells anything while a test runs.
+/// So long that neither the local clock nor a renewal reports anything while a test runs.
 const TTL: Duration = Duration::from_secs(3_600);
 
-/// Waits until the server has been asked to tell of changes to the key.
+/// Waits until the server has been asked to report changes of the key.
 fn until_watched(monitor: &mut Monitor, key: &str) {
     let asked = format!("\"GETRANGE\" \"{key}\"");
     monitor.lines_until(|line| line.contains(&asked) && !line.contains("lua]"));
@@ -87,7 +87,7 @@ fn a_lease_stays_watched_after_renewals_and_reconnects() {
         let mut raw = server.raw();
         raw.cmd(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
         raw.cmd(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-        // A connection is made anew by the next op.
+        // The next op opens a connection again.
         assert!(client.lock(unique_key("another")).inspect().is_ok());
         let mut monitor = server.monitor();
         guard.extend(TTL * 2).unwrap();

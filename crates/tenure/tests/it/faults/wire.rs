@@ -114,10 +114,10 @@ fn a_server_of_another_protocol_is_reported() {
     }
 }
 
-/// The last words of a server that closes the connection behind them are heard.
+/// A reply is read though the server closes the connection right after it.
 ///
 /// Reproduces: a reply was thrown away when the end of the connection was read along with it.
-/// "Too many clients" was told as a connection that broke, and a grant as unknown.
+/// "Too many clients" was reported as a broken connection, and a grant as unknown.
 #[test]
 fn a_reply_right_before_the_end_of_the_connection_is_read() {
     for round in 0..20 {

@@ -81,7 +81,7 @@ fn acquire(held: &mut Option<Held>) -> String {
 struct Held {
     guard: LockGuard,
     _client: Client,
-    /// Its loss, and when that was told.
+    /// Its loss, and when it was reported.
     lost: mpsc::Receiver<(LossReason, Instant)>,
     notes: Arc<Mutex<Notes>>,
 }

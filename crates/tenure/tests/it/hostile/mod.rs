@@ -2,8 +2,8 @@
 //! silent, slow and broken replies; to the greeting, an acquisition, a renewal and a release; at
 //! one server, and at one of three.
 //!
-//! Whatever it is: a guard exists only where the key does, nobody is said to hold what nobody
-//! holds, nothing is said to be released that is not, a loss is told before the key can end, and
+//! Whatever it is: a guard exists only where the key does, no holder is reported where there is
+//! none, nothing is said to be released that is not, a loss is reported before the key can end, and
 //! memory stays where it was.
 
 mod client;
@@ -122,7 +122,7 @@ impl<'a> Scene<'a> {
         said
     }
 
-    /// Holds on, or tells the loss in time. Returns how late that was.
+    /// Holds on, or reports the loss in time. Returns how late that was.
     fn loses(&mut self) -> i64 {
         let held = self.holds();
         let said = self.ask(Stage::Renewal, "wait");
@@ -215,7 +215,7 @@ fn all_are_played(servers: usize) {
         }
     });
     let lines = lines.into_inner().unwrap();
-    #[expect(clippy::print_stdout, reason = "figures for whoever asks for the output of tests")]
+    #[expect(clippy::print_stdout, reason = "figures are part of the output of tests")]
     {
         println!("one hostile server of {servers}: ms late, ms to an answer, KiB of memory");
         println!("{}", lines.join("\n"));

@@ -66,7 +66,7 @@ fn validity_counts_from_before_the_attempt_that_succeeded() {
 }
 
 /// Reproduces: what is left when the answer comes is too little to work with, or nothing at all,
-/// and the caller is given the lock all the same.
+/// and the caller gets the lock nevertheless.
 #[test]
 fn a_grant_with_too_little_validity_left_is_undone() {
     let server = Server::start(ServerKind::Redis70);
@@ -85,7 +85,7 @@ fn a_grant_with_too_little_validity_left_is_undone() {
     lock.min_validity(most / 2).acquire().unwrap().release().unwrap();
 }
 
-/// Reproduces: the end of the key is told to the server as a time of day by the client's clock:
+/// Reproduces: the client sends the end of the key as a time of day by its own clock:
 /// one that is slow acquires a key that is over, one that is fast holds it for too long.
 /// Only spans are sent, so any difference between the clocks changes nothing.
 #[test]

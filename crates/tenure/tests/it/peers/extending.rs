@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Reproduces: extend by zero, or by less than the server's unit: PEXPIRE 0 deletes the lock, and
-/// the caller is told that it is extended.
+/// the caller is informed that it is extended.
 #[test]
 fn an_extension_by_zero_is_refused_before_anything_is_sent() {
     let server = Server::start(ServerKind::Redis70);

@@ -21,7 +21,7 @@ fn the_clean_up_of_a_failed_attempt_spares_the_holder() {
     the_clean_up_spares_the_holder(&[any()]);
 }
 
-/// Whoever hears none of their answers takes nothing from the one who holds the lock on all of
+/// A client that gets none of their replies takes nothing from the holder of the lock on all of
 /// these.
 pub(super) fn the_clean_up_spares_the_holder(nodes: &[&Server]) {
     let key = unique_key("lost-replies");
@@ -77,7 +77,7 @@ fn an_acquisition_whose_reply_is_lost_is_undone() {
 }
 
 /// Reproduces: the connection dies after the server has carried out the release.
-/// The caller is told that it is not confirmed, and the library goes on releasing by itself.
+/// The caller learns that it is not confirmed, and the library goes on releasing by itself.
 #[test]
 fn a_release_whose_connection_dies_is_repeated() {
     let proxy = Proxy::to(any());

@@ -87,7 +87,7 @@ fn a_loss_stops_the_work() {
     assert!(!exists(&server, "k"));
 }
 
-/// Reproduces: nobody is told of a loss, and a holder that is stuck is renewed for ever.
+/// Reproduces: a loss is not reported, and a holder that is stuck is renewed without end.
 #[test]
 fn max_hold_notifies_a_stuck_holder_and_ends_its_renewal() {
     let server = Server::start(ServerKind::Redis70);

@@ -13,8 +13,8 @@ use crate::{
 };
 
 /// Reproduces: a waiter that lives is thrown out since the hold is longer than some limit, and is
-/// never told of the release.
-/// Here the TTL that they were told goes by again and again, and they look each time.
+/// never notified of the release.
+/// Here the TTL that they read passes again and again, and they poll each time.
 #[test]
 fn a_hold_longer_than_its_ttl_costs_no_waiter_its_place() {
     let key = unique_key("queueing");
@@ -86,7 +86,7 @@ fn a_key_deleted_under_its_waiters_recovers() {
             scope.spawn(move || {
                 let key = unique_key("queueing");
                 let client = Client::connect(&any().url()).unwrap();
-                // They look when the TTL that they were told is over.
+                // They poll when the TTL that they read is over.
                 let guard = client.lock(&key).ttl(ms(1_500)).acquire().unwrap();
                 let mut line = Line::before(client.lock(&key));
                 (0..3).for_each(|_| line.join(&client.lock(&key)));
@@ -119,7 +119,7 @@ fn a_waiter_neither_hangs_nor_spins_whatever_ttl_it_reads() {
     line.was_served_in_order();
 }
 
-/// Reproduces: the release is told while the waiter's subscription is away, and it sleeps on.
+/// Reproduces: the release is published while the waiter's subscription is gone, and it sleeps on.
 #[test]
 fn a_release_while_the_subscriptions_are_cut_is_not_missed() {
     let server = Server::start(ServerKind::Valkey91);
@@ -154,7 +154,7 @@ fn after_the_last_release_nothing_is_sent() {
     assert!(lines.is_empty(), "{lines:?}");
 }
 
-/// Reproduces: the acquisition timed out and holds the lock all the same; the next one of the same
+/// Reproduces: the acquisition timed out and nevertheless holds the lock; the next one of the same
 /// client enters it a second time, and one release leaves it held.
 /// Here it is the confirmation of a hand-over that is lost.
 #[test]
@@ -169,7 +169,7 @@ fn a_waiter_whose_confirmation_is_lost_holds_the_lock_once() {
         let waiter = thread::spawn(move || lock.acquire_within(LIMIT));
         eventually(LIMIT, "it waits", || channels(any(), &key).len() == 1);
         client.lock(&key).inspect().unwrap();
-        // Its turn is told, and what comes next is lost.
+        // It is notified of its turn, and what comes next is lost.
         proxy.gate_replies(1, fate);
         guard.release().unwrap();
         eventually(LIMIT, "the gate is met", || proxy.gate_was_met());

@@ -1,4 +1,4 @@
-//! Callers that wait for ever, or get the lock by luck.
+//! Callers that wait forever, or get the lock by luck.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -53,7 +53,7 @@ fn a_waiter_outlives_an_outage() {
         } else {
             proxy.refuse();
             proxy.cut();
-            // It is free, and nobody hears of it.
+            // It is free, and no waiter is notified.
             guard.release().unwrap();
             thread::sleep(ms(scale(350, 3_300) as u64));
             proxy.heal();
@@ -74,7 +74,7 @@ fn a_distant_server_gets_as_many_requests_as_a_near_one() {
         proxy.delay(ms(delay));
         let lock = client.lock("k").ttl(secs(600));
         lock.acquire_within(LIMIT).unwrap().release().unwrap();
-        // The proof that it hears, the acquisition, and the release.
+        // The check that messages arrive, the acquisition, and the release.
         assert!(scripts(&server) <= 3, "{}", scripts(&server));
         let guard = near.lock("k").ttl(secs(600)).acquire().unwrap();
         let mut line = Line::before(near.lock("k"));
@@ -88,7 +88,7 @@ fn a_distant_server_gets_as_many_requests_as_a_near_one() {
     }
 }
 
-/// Reproduces: the head of the queue is dead and the lock free, nobody gets it, and those who live
+/// Reproduces: the head of the queue is dead and the lock free, nobody gets it, and live waiters
 /// ask thousands of times a second.
 #[test]
 fn a_dead_head_makes_no_waiter_spin() {
@@ -101,7 +101,7 @@ fn a_dead_head_makes_no_waiter_spin() {
     line.join_from(&mut dead, "dead");
     (0..3).for_each(|_| line.join(&client.lock("k").ttl(secs(600))));
     drop(dead);
-    // The holder dies, too: the lock becomes free, and nobody is told.
+    // The holder dies, too: the lock becomes free, and no waiter is notified.
     drop(guard.detach());
     let before = scripts(&server);
     assert_eq!(line.next().who, 0);
@@ -112,7 +112,7 @@ fn a_dead_head_makes_no_waiter_spin() {
     assert!(nothing_is_left(&server, "k"));
 }
 
-/// Reproduces: a clock that is six minutes off throws those who wait out of the queue.
+/// Reproduces: a clock that is six minutes off removes waiters from the queue.
 #[test]
 fn a_clock_step_removes_no_waiter_from_the_queue() {
     let server = Server::builder(ServerKind::Redis70).shim().start();

@@ -10,10 +10,10 @@ use tenure_testkit::{Gated, Proxy, eventually, scale, unique_key};
 use super::line::{Acquiring, Line, channels, nothing_is_left};
 use crate::{LIMIT, ms, secs, servers::any};
 
-/// Long, so that whoever is served was not served because it has ended.
+/// Long, so that a waiter that is served was not served because it has ended.
 const TTL: Duration = secs(600);
 
-/// What the server says to one who waits and is served, in this order.
+/// What the server says to a waiter that is served, in this order.
 const SAYS: [&str; 7] = [
     "it is subscribed",
     "its own message",
@@ -135,8 +135,8 @@ impl Case {
     }
 }
 
-/// On a slow network, at moments that nobody has chosen: those who come and go again never hold up
-/// the one behind them.
+/// On a slow network, at random moments: waiters that come and go again never delay
+/// the next one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wait_dropped_at_any_moment_blocks_nobody() {
     let proxy = Proxy::to(any());

@@ -1,4 +1,4 @@
-//! Everything that can go wrong for those who wait, at once and for long.
+//! Everything that can go wrong for waiters, at once and for long.
 //!
 //! Eight processes hold, wait and give up, while they are killed, stopped and cut off, and their
 //! server is flushed of scripts, paused and restarted. What they believed is compared afterwards.
@@ -38,7 +38,7 @@ fn under_random_faults_holds_never_overlap_and_no_waiter_is_lost() {
     let log = directory.path().join("log");
     let faults = Chaos::begin(&server, &log).rage(secs(scale(30, 1_800) as u64));
 
-    // Whoever comes now is served, and in order.
+    // A waiter that comes now is served, and in order.
     let client = blocking::Client::connect(&server.url()).unwrap();
     let guard = client.lock(KEY).acquire_within(LIMIT).unwrap();
     let mut line = Line::before(client.lock(KEY));
@@ -51,7 +51,7 @@ fn under_random_faults_holds_never_overlap_and_no_waiter_is_lost() {
     let what = format!("chaos: {holds} holds, {given_up} given up, {faults:?}; longest wait");
     figure(&what, history.longest_wait(), LOST);
     history.agrees();
-    assert!(holds > 100, "too few holds to tell");
+    assert!(holds > 100, "too few holds");
     eventually(LIMIT, "nothing is left", || nothing_is_left(&server, KEY));
     let keys = server.cmd(&["KEYS", "*"]);
     let expected = [format!("{{{KEY}}}:tenure.fence"), queue(KEY)];

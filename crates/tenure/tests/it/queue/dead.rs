@@ -1,7 +1,7 @@
-//! Those who stand in the queue and are not there any more: nobody waits behind them for longer
-//! than one claim, however many they are.
+//! Dead waiters that are still in the queue: nobody waits behind them for longer
+//! than one provisional grant, however many they are.
 //!
-//! The holder's TTL is far longer than a test may take: whoever is served was not served by it.
+//! The holder's TTL is far longer than a test may take, so no waiter is served by its end.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::{LIMIT, ms, secs, servers::any};
 const TTL: Duration = secs(600);
 const CLAIM: Duration = secs(1);
 
-/// Than ten claims, or than any timer of a waiter that was told this TTL.
+/// Than ten provisional grants, or than any timer of a waiter that read this TTL.
 const MUCH_LESS: Duration = secs(6);
 
 /// Entries of killed waiters that hold up the queue for minutes. The server knows of its end:

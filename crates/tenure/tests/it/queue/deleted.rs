@@ -1,4 +1,4 @@
-//! A lock that somebody deletes while others wait: nobody hands it over, and nobody tells.
+//! A lock that is deleted while others wait: it is not handed over, and no message is sent.
 
 use std::thread;
 
@@ -7,8 +7,8 @@ use tenure_testkit::{Server, ServerKind, eventually, unique_key};
 
 use crate::{LIMIT, secs};
 
-/// Deletes a lock under its holder: the head of the queue has it long before the end that it was
-/// told, and the one behind it after that.
+/// Deletes a lock under its holder: the head of the queue has it long before the end that it
+/// read, and the next waiter after that.
 fn is_noticed_by_the_head(server: &Server, delete: impl Fn(&str)) {
     let key = unique_key("deleted");
     let connect = || Client::connect(&server.url()).unwrap();
@@ -25,13 +25,13 @@ fn is_noticed_by_the_head(server: &Server, delete: impl Fn(&str)) {
             waiters.push(scope.spawn(move || lock.acquire_within(LIMIT).map(drop)));
             eventually(LIMIT, "it waits", || waiting(count));
         }
-        // The head has looked, and knows whether it will be told.
+        // The head has polled, and knows whether it will be notified.
         monitor.lines_until(|line| line.contains(&key) && line.contains("\"ZRANK\""));
         monitor.lines_until(|line| line.contains(&key) && line.contains("\"ZRANK\""));
         monitor.lines_until(|line| line.contains(&key) && line.contains("\"ZRANK\""));
         delete(&key);
         for waiter in waiters {
-            waiter.join().unwrap().expect("long before the TTL that it was told");
+            waiter.join().unwrap().expect("long before the TTL that it read");
         }
     });
     assert!(holder.ensure_held().is_err() || holder.release().is_err());

@@ -1,5 +1,5 @@
-//! Holders of other libraries: their release tells nobody, so the head of the queue looks, and only
-//! the head, ten times a second.
+//! Holders of other libraries: their release sends no message, so the head of the queue, and only
+//! the head, polls ten times a second.
 
 use std::{thread, time::Instant};
 
@@ -60,7 +60,7 @@ fn a_foreign_holder_in_between_does_not_change_the_order() {
     assert!(any().cmd(&["SET", &key, "theirs", "PX", "300"]).is_ok());
     drop(guard.release().unwrap_err());
     eventually(LIMIT, "it ends", || !exists(any(), &key));
-    // Nobody was told. Whoever comes finds the lock free, and hands it to the head.
+    // No waiter was notified. A new one finds the lock free, and hands it to the head.
     line.ask(&client.lock(&key));
     line.was_served_in_order();
 }

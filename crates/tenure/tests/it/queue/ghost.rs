@@ -53,7 +53,7 @@ fn a_late_command_finds_a_tombstone() {
         // An undoing is repeated a while later, and then nobody looks after it any more. Who was
         // granted the lock over the new connection gives that back, once.
         let last = if matches!((gone, meets), (Gone::After, Meets::AFreeLock)) { 1 } else { 2 };
-        eventually(LIMIT, "undone for good", || ghost.releases() >= last);
+        eventually(LIMIT, "undone permanently", || ghost.releases() >= last);
         let before = ghost.scripts();
         ghost.proxy.deliver_late();
         eventually(LIMIT, "the late command arrives", || ghost.scripts() > before);

@@ -24,7 +24,7 @@ fn lock_names_waited_for_once_leave_only_their_numbers() {
     figure(&format!("{names} names waited for; KiB more: {grown}"), began.elapsed(), secs(3_600));
     assert!(channels(&server) <= 2, "a channel for each connection, at most");
     let names = i64::try_from(names).unwrap();
-    assert_eq!(server.cmd(&["DBSIZE"]).int(), names, "a number for each name, and no more");
+    assert_eq!(server.cmd(&["DBSIZE"]).int(), names, "only a number for each name");
     let keys = "local n = 0 for _, k in ipairs(redis.call('KEYS', '*:tenure.fence')) do \
                 if redis.call('PTTL', k) > 0 then n = n + 1 end end return n";
     assert_eq!(server.cmd(&["EVAL", keys, "0"]).int(), names, "and each ends");

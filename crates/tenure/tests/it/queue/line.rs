@@ -21,7 +21,7 @@ use crate::{
     program::{Program, heed, setting},
 };
 
-/// One who waits, and may be given up.
+/// A waiter that may be cancelled.
 pub(super) type Acquiring = Pin<Box<dyn Future<Output = Result<LockGuard, AcquireError>>>>;
 
 /// One who had the lock.
@@ -32,7 +32,7 @@ pub(crate) struct Served {
     pub(crate) at: Instant,
 }
 
-/// Those who wait. Each holds the lock for no longer than it takes to say so.
+/// The waiters. Each holds the lock for no longer than it takes to say so.
 pub(crate) struct Line {
     look: Lock,
     says: Sender<Served>,
@@ -89,7 +89,7 @@ impl Line {
         self.served.recv_timeout(LIMIT).expect("somebody has the lock")
     }
 
-    /// All who had it since, in that order, when everybody had.
+    /// All holders since then, in their order, once every waiter has been served.
     pub(crate) fn all(self) -> Vec<Served> {
         self.waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
         drop(self.says);
@@ -105,7 +105,7 @@ impl Line {
     }
 }
 
-/// A process whose waiters stand in line: one for each line that it is told, until "end". Each
+/// A process with waiters in the queue: one for each line that it reads, until "end". Each
 /// writes that line to a file when it has the lock.
 pub(crate) fn stand_in_line() {
     let client = Client::connect(&setting("SERVER")).unwrap();
@@ -157,7 +157,7 @@ pub(crate) fn queue(key: &str) -> String {
     format!("{{{key}}}:tenure.queue")
 }
 
-/// The channels of those who stand in the queue, in order.
+/// The channels of the queued waiters, in order.
 pub(crate) fn channels(server: &Server, key: &str) -> Vec<String> {
     let entries = server.cmd(&["ZRANGEBYSCORE", &queue(key), "-inf", "(8e15"]);
     let channel = |entry: &str| entry.split(' ').nth(1).map(str::to_owned);
@@ -173,7 +173,7 @@ pub(crate) fn nothing_is_left(server: &Server, key: &str) -> bool {
 }
 
 /// Prints how long something took, and holds it to that only in the soak.
-#[expect(clippy::print_stdout, reason = "figures are for whoever asks for them")]
+#[expect(clippy::print_stdout, reason = "figures are part of the output of tests")]
 pub(crate) fn figure(what: &str, took: Duration, most: Duration) {
     println!("figure: {what}: {:.1} ms of {} ms", took.as_secs_f64() * 1e3, most.as_millis());
     if scale(0, 1) == 1 {

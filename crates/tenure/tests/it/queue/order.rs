@@ -1,4 +1,4 @@
-//! First come, first served, among those who stay connected.
+//! First come, first served, among waiters that stay connected.
 
 use std::{fs, path::Path, thread};
 

@@ -193,7 +193,7 @@ async fn a_broken_lock_affects_no_waiter_of_another() {
     }
 }
 
-/// Its release tells nobody, and nothing is acquired until there is something to acquire.
+/// Its release sends no message, and nothing is acquired until there is something to acquire.
 #[tokio::test]
 async fn a_foreign_holder_is_polled_about_ten_times_a_second() {
     let scene = Scene::new();
@@ -211,7 +211,7 @@ async fn a_foreign_holder_is_polled_about_ten_times_a_second() {
     served(waiter).await;
 }
 
-/// Nobody tells, and no look is due: the last try is a try all the same.
+/// There is no message, and no poll is due: the last try is still made.
 #[tokio::test]
 async fn the_last_try_of_a_parked_waiter_acquires_a_free_lock() {
     let scene = Scene::new();

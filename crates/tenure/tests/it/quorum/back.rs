@@ -23,7 +23,7 @@ fn releases_that_a_server_missed_are_repeated_when_it_returns() {
     guards.iter().for_each(|guard| nodes.until_had_by(guard, 3));
     down.kill();
     guards.into_iter().for_each(|guard| guard.release().unwrap());
-    // So long that all who had something to ask have asked in vain.
+    // So long that every request that was due has failed.
     thread::sleep(secs(2));
     down.start_again();
     for index in 0..50 {
@@ -76,7 +76,7 @@ fn a_request_refused_by_noscript_is_not_resent_after_its_undo() {
     assert!(!servers::exists(&nodes.0[2], &key));
 }
 
-/// What the two others tell is certain, and the release is on its way to the third.
+/// The replies of the two others decide, and the release is on its way to the third.
 #[test]
 fn a_hung_server_delays_neither_inspect_nor_a_release_by_token() {
     let (nodes, key) = (Nodes::start(3), unique_key("hung"));

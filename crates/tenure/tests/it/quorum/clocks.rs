@@ -35,7 +35,7 @@ fn holder(nodes: &Nodes, key: &str) -> LockGuard {
     guard
 }
 
-/// A majority has the key all the same, so neither who knows the clocks nor who is new gets in.
+/// A majority still has the key, so neither a client that knows the clocks nor a new one gets in.
 #[test]
 fn a_clock_step_on_one_of_five_servers_costs_nothing() {
     let nodes = clocks();
@@ -90,7 +90,7 @@ fn a_server_whose_clock_stepped_has_no_vote() {
     assert_eq!(kind, NodeErrorKind::ClockJumped);
     // By 40 s, less what the looks leave open.
     assert!(why.starts_with("by 40.0 s forward") || why.starts_with("by 39."), "{why}");
-    // Whoever is new cannot know, which is why numbers go to the resource; and the test could fail.
+    // A new client cannot know, which is why numbers go to the resource; and the test could fail.
     assert_eq!(after_a_leap(false), Ok(true));
 }
 
@@ -111,7 +111,7 @@ fn clock_steps_on_a_majority_leave_numbers_unique() {
         (0..3).for_each(|node| nodes.0[(round + node) % 5].clock().step_ms(LEAP_MS));
     }
     let overlapping = holders.iter().filter(|holder| holder.ensure_held().is_ok()).count();
-    assert!(overlapping > 1, "the clocks leapt in vain");
+    assert!(overlapping > 1, "the clock steps had no effect");
 }
 
 #[test]

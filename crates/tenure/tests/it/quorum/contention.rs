@@ -28,7 +28,7 @@ pub(super) fn contend(urls: &str, contenders: usize, times: usize) {
                     let guard = lock.acquire_within(LIMIT * 3).unwrap();
                     assert!(!busy.swap(true, Ordering::SeqCst), "two hold it");
                     let counted = count.load(Ordering::Relaxed);
-                    // An invitation to whoever might come in all the same.
+                    // An invitation to any other holder.
                     thread::yield_now();
                     count.store(counted + 1, Ordering::Relaxed);
                     numbers.lock().unwrap().push(guard.fencing_token());

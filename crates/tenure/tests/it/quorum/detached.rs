@@ -32,7 +32,7 @@ fn given_back_elsewhere(give_back: impl Fn(&Lock, Token)) {
     let before = scripts(&nodes.0[2]);
     proxies[2].heal();
     eventually(LIMIT, "the late request arrives", || scripts(&nodes.0[2]) > before);
-    assert!(!exists(&nodes.0[2], &key), "the key was made anew");
+    assert!(!exists(&nodes.0[2], &key), "the key was created again");
     nodes.becomes_free(&key);
 }
 

@@ -53,7 +53,7 @@ fn many_names_leave_nothing_and_later_numbers_are_larger() {
     for node in &nodes.0 {
         eventually(LIMIT * 3, "nothing is left", || keys(node) == 0);
     }
-    // One that has heard of no number yet, and one that knew the servers' clock of yesterday: to it
+    // A client that knows no number yet, and one that knew the servers' clock of yesterday: to it
     // they all jumped, so it waits until what they may have forgotten is over.
     for client in [&nodes.client(), &client] {
         for (index, before) in before.iter().enumerate().take(10) {
@@ -63,7 +63,7 @@ fn many_names_leave_nothing_and_later_numbers_are_larger() {
     }
 }
 
-/// A client does not know the servers' clock before one has told it, and this host's may be wrong.
+/// A client learns the servers' clock only from a reply, and this host's may be wrong.
 #[test]
 fn a_host_clock_days_behind_makes_no_number_smaller() {
     let (clock, key) = (Clock::new(), unique_key("behind"));

@@ -124,7 +124,7 @@ fn numbers_are_unique_and_in_order_whatever_happens_to_two_nodes() {
                     let number = guard.fencing_token();
                     holds.lock().unwrap().push(Hold { asked, acquired, number });
                     count.fetch_add(1, Ordering::SeqCst);
-                    // Three that are cut off at once cannot tell; it is repeated until they do.
+                    // With three cut off the outcome is unknown; it is repeated until they answer.
                     drop(guard.release());
                 }
             });

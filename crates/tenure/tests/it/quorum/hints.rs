@@ -1,4 +1,4 @@
-//! Those who wait for a lock of several servers are told of its release, and poll where they are
+//! Waiters for a lock of several servers are notified of its release, and poll where they are
 //! not.
 
 use std::{
@@ -30,7 +30,7 @@ fn nobody_listens(nodes: &Nodes) {
     });
 }
 
-/// The only one who waits tries once for each hint, which is far oftener than it would poll.
+/// The only waiter tries once for each notification, which is far oftener than it would poll.
 fn tries_for_each_hint(nodes: &Nodes, key: &str) {
     const HINTS: u32 = 60;
     let began = Instant::now();
@@ -85,7 +85,7 @@ fn a_waiter_subscribes_again_after_a_reconnect() {
     });
 }
 
-/// One who listens at each node.
+/// A subscriber at each node.
 fn listeners(nodes: &Nodes, key: &str) -> Vec<Raw> {
     let listener = |node: &Server| {
         let mut raw = node.raw();
@@ -95,7 +95,7 @@ fn listeners(nodes: &Nodes, key: &str) -> Vec<Raw> {
     nodes.0.iter().map(listener).collect()
 }
 
-/// How many hints each of them heard that were not counted before. A server answers in order, so
+/// How many notifications each of them got since the last count. A server answers in order, so
 /// all of them are in front of the answer to PING.
 fn hints(listeners: &mut [Raw]) -> Vec<usize> {
     let count = |raw: &mut Raw| {
@@ -108,7 +108,7 @@ fn hints(listeners: &mut [Raw]) -> Vec<usize> {
 
 #[test]
 fn each_node_notifies_once_of_a_release_and_never_of_an_undo() {
-    let (nodes, key) = (Nodes::start(3), unique_key("told"));
+    let (nodes, key) = (Nodes::start(3), unique_key("reported"));
     let mut listeners = listeners(&nodes, &key);
     let lock = held(&nodes.client(), &key);
     for node in &nodes.0[..2] {
@@ -135,7 +135,7 @@ fn each_node_notifies_once_of_a_release_and_never_of_an_undo() {
     drop(guard.release());
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
     all_catch_up(&lock);
-    assert_eq!(hints(&mut listeners), [1; 3], "the lease that was lost told nobody");
+    assert_eq!(hints(&mut listeners), [1; 3], "the lost lease sent no notification");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_dropped_acquisition_unsubscribes() {
     guard.release().unwrap();
 }
 
-/// Nobody hears of anything, and nobody counts on it: they poll, and not too often.
+/// No notification arrives, and no waiter relies on one: they poll, and not too often.
 #[test]
 fn waiters_poll_where_notifications_are_dropped() {
     let (nodes, key) = (Nodes::start(3), unique_key("swallowed"));

@@ -45,7 +45,7 @@ fn a_resumed_lease_is_released_on_a_node_that_was_unreachable() {
     let client = Client::connect(&servers::behind(&proxies)).unwrap();
     let lock = client.lock(&key).ttl(secs(600)).node_limit(ms(100));
     lock.resume(token).unwrap().expect("two of three have it").release().unwrap();
-    // Until then the release was tried in vain.
+    // Until then the release failed.
     let before = proxies[2].accepted();
     eventually(LIMIT, "it is tried again", || proxies[2].accepted() > before);
     assert!(servers::exists(&nodes.0[2], &key));

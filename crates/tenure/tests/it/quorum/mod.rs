@@ -39,10 +39,10 @@ use crate::{
 /// What the tests here start, by name.
 pub(crate) const PROGRAMS: [(&str, fn()); 5] = [
     ("come and go among nodes", chaos::come_and_go),
-    ("acquire when told", pauses::acquirer),
+    ("acquire on request", pauses::acquirer),
     ("hold and prove", revalidating::holder),
     ("hold and prove at once", late::holder),
-    ("hold and tell", told::hold_and_tell),
+    ("hold and report", told::hold_and_tell),
 ];
 
 /// Servers that a test may hurt.
@@ -126,8 +126,8 @@ impl Nodes {
     }
 }
 
-/// Waits until every server has done what the lock's client asked for so far. The client was told
-/// already when a majority had.
+/// Waits until every server has done what the lock's client asked for so far. The client got its
+/// reply when a majority had.
 pub(crate) fn all_catch_up(lock: &Lock) {
     lock.nodes().unwrap();
 }

@@ -1,4 +1,4 @@
-//! A minority that fails is not noticed, and a majority is told of.
+//! A failed minority is not noticed, and a failed majority is reported.
 
 use std::time::Duration;
 

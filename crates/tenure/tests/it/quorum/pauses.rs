@@ -47,7 +47,7 @@ fn a_client_stopped_between_grants_gets_an_error_and_no_lease() {
         let (proxies, key) = (nodes.proxies(), unique_key("stopped"));
         let settings = [("SERVERS", behind(&proxies)), ("KEY", key.clone())];
         let settings: Vec<_> = settings.iter().map(|(name, text)| (*name, &**text)).collect();
-        let mut client = Program::start("acquire when told", &settings);
+        let mut client = Program::start("acquire on request", &settings);
         assert_eq!(client.hear(), "ready");
         let late = &proxies[2..];
         late.iter().for_each(|proxy| proxy.gate_replies(0, Gated::Held));

@@ -22,7 +22,7 @@ fn two_behind(nodes: &Nodes, key: &str) -> ([Proxy; 2], Lock) {
     (proxies, lock)
 }
 
-/// One attempt, whose outcome two of the servers do not tell.
+/// One attempt, to which two of the servers do not reply.
 fn try_in_vain(lock: &Lock) -> NoQuorum {
     match lock.try_acquire() {
         Err(AcquireError::NoQuorum(none)) => none,
@@ -31,7 +31,7 @@ fn try_in_vain(lock: &Lock) -> NoQuorum {
 }
 
 /// Waits until both are known to be out of reach: they are tried a second time, so the first was
-/// in vain. Until then an attempt may have had a connection that was just ending.
+/// a failure. Until then an attempt may have had a connection that was just ending.
 fn both_are_known_to_be_gone(lock: &Lock, proxies: &[Proxy; 2]) {
     let before = proxies.each_ref().map(Proxy::accepted);
     eventually(LIMIT, "both are tried a second time", || {

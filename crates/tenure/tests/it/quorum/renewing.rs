@@ -31,7 +31,7 @@ fn a_key_deleted_from_a_majority_is_a_loss_and_is_not_recreated() {
     ownership::whatever_removes_it_is_a_loss(|| Nodes::start(5).0);
 }
 
-/// Whoever is robbed on a minority holds the lock; where the key is free it gets it again, and
+/// A holder that loses its key on a minority holds the lock; where it is free it gets it again, and
 /// where another has it, it leaves it alone.
 #[test]
 fn a_key_deleted_from_a_minority_is_repaired() {

@@ -12,7 +12,7 @@ use crate::{LIMIT, fake, ms, secs, servers};
 /// Long enough to be held during a round, whatever else the machine does.
 const HELD: std::time::Duration = secs(60);
 
-/// Why nobody got the lock, told in full.
+/// The full error of a failed acquisition.
 fn untold(lock: &Lock) -> NoQuorum {
     match lock.clone().node_limit(LIMIT).try_acquire() {
         Err(AcquireError::NoQuorum(none)) => none,
@@ -24,7 +24,7 @@ fn why(none: &NoQuorum) -> Vec<(&str, NodeErrorKind)> {
     none.failed.iter().map(|error| (error.node(), error.kind())).collect()
 }
 
-/// How the one who comes next knows the server that forgets.
+/// How the next client knows the server that loses its keys.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     /// It has never met the server before.
@@ -97,7 +97,7 @@ fn without_the_restart_guard_two_hold_the_lock() {
     }
 }
 
-/// Whoever was refused a vote has left nothing behind, on a server that is doubted either.
+/// A grant that was no vote leaves nothing behind, even on an ineligible server.
 #[test]
 fn a_grant_of_an_ineligible_server_is_undone() {
     let (nodes, key) = (Nodes::start(3), unique_key("undone"));

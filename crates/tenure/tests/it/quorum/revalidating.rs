@@ -102,7 +102,7 @@ fn a_stopped_holder_whose_majority_kept_the_key_is_revalidated() {
 }
 
 /// A majority has lost the key, and another has held the lock meanwhile; it is free again, and
-/// still the holder must not be told that it had it all the time.
+/// still the holder must not be informed that it had it all the time.
 #[test]
 fn a_stopped_holder_whose_majority_lost_the_key_is_not_revalidated() {
     let nodes = Nodes::start(5);
@@ -131,7 +131,7 @@ fn freeze_with_key(node: &Server, key: &str) -> Frozen {
 /// Too few can be asked: that proves nothing, and costs nothing. When they are back it is proved.
 #[test]
 fn too_few_replies_prove_nothing_and_change_nothing() {
-    let (nodes, key) = (Nodes::start(5), unique_key("untold"));
+    let (nodes, key) = (Nodes::start(5), unique_key("indeterminate"));
     let guard = held_by_all(&nodes.client(), &key, secs(2));
     let frozen: Vec<_> = nodes.0[..3].iter().map(|node| freeze_with_key(node, &key)).collect();
     let proved = guard.revalidate();
@@ -147,7 +147,7 @@ fn too_few_replies_prove_nothing_and_change_nothing() {
     nodes.becomes_free(&key);
 }
 
-/// The third's answer was lost: its request may come once more and make the key anew. That matters
+/// The third's reply was lost: its request may arrive again and create the key again. That matters
 /// only after the end, when nobody else proves what was before.
 #[test]
 fn a_key_that_may_be_new_proves_nothing_after_expiry() {

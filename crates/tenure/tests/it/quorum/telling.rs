@@ -1,4 +1,4 @@
-//! What is told when too few of several servers can tell.
+//! What is reported when too few of several servers answer.
 
 use tenure::{
     AcquireError, ExtendError, InspectError, NodeError, NodeErrorKind, ReleaseError,
@@ -22,7 +22,7 @@ fn names<'a>(errors: impl IntoIterator<Item = &'a NodeError>) -> Vec<String> {
 
 /// Some hold the lock for another, some are down, and the rest would grant it.
 fn is_told(nodes: &Nodes, client: &Client, refusing: usize, down: usize) {
-    let (key, up) = (unique_key("told"), 5 - down);
+    let (key, up) = (unique_key("reported"), 5 - down);
     for node in &nodes.0[..refusing] {
         assert!(node.cmd(&["SET", &key, "another's", "PX", "600000"]).is_ok());
     }
@@ -35,7 +35,7 @@ fn is_told(nodes: &Nodes, client: &Client, refusing: usize, down: usize) {
         }
         Err(AcquireError::NoQuorum(none)) => {
             assert!(refusing < 3 && up - refusing < 3, "{row}: {none:?}");
-            // On a busy machine one that is well may answer too late, and is told as such.
+            // On a busy machine a healthy server may answer too late, and is reported as such.
             let (late, failed): (Vec<_>, Vec<_>) =
                 none.failed.iter().partition(|error| error.kind() == NodeErrorKind::TimedOut);
             assert_eq!((none.granted + late.len(), none.needed), (up - refusing, 3), "{row}");
@@ -47,8 +47,8 @@ fn is_told(nodes: &Nodes, client: &Client, refusing: usize, down: usize) {
     }
 }
 
-/// That another holds the lock is told when so many say so that no majority is left; that nobody
-/// can tell when those who are down could have decided otherwise, and then by the name of each.
+/// Contention is reported when so many servers say so that no majority is left; no quorum is
+/// reported, with the name of each server, when the missing replies could have decided otherwise.
 #[test]
 fn contention_and_outage_differ_whichever_server_refuses_or_is_down() {
     let nodes = Nodes::start(5);

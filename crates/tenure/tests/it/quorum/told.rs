@@ -1,4 +1,4 @@
-//! What the log is told of servers, by events with names of their own, once each time.
+//! What is logged about servers, by events with names of their own, once each time.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ use crate::{
 /// Of the program: renewed three times in it.
 const TTL: std::time::Duration = secs(9);
 
-/// Holds a lock, or tries to, and says what the log is told of the servers.
+/// Holds a lock, or tries to, and prints what is logged about the servers.
 pub(super) fn hold_and_tell() {
     tracing::subscriber::set_global_default(Told).unwrap();
     let client = Client::connect(&program::setting("SERVERS")).unwrap();
@@ -34,22 +34,22 @@ pub(super) fn hold_and_tell() {
 }
 
 fn start(urls: &str) -> Program {
-    let settings = [("SERVERS", urls), ("KEY", &*unique_key("told"))];
-    Program::start("hold and tell", &settings)
+    let settings = [("SERVERS", urls), ("KEY", &*unique_key("reported"))];
+    Program::start("hold and report", &settings)
 }
 
 fn hears(program: &mut Program, event: &str, node: &Server) {
     assert_eq!(program.hear(), format!("tenure.node.{event} {}", name(node)));
 }
 
-/// Each is told once, although many renewals come after it: what is told next is the other's.
+/// Each is logged once, although many renewals follow: the next event is about the other server.
 #[test]
 fn a_clock_step_is_logged_by_the_next_renewal() {
     let server = |kind| Server::builder(kind).tcp().shim().start();
     let nodes = Nodes::of(ServerKind::ALL.into_iter().map(server));
     let mut program = start(&nodes.urls());
     assert_eq!(program.hear(), "held");
-    // One may not have been heard of yet: whether its clock moved before that nobody can see.
+    // One may not have answered yet: whether its clock moved before that is unknown.
     program.tell("look");
     assert_eq!(program.hear(), "looked");
     for (node, by) in [(1, 40_000), (2, -3_600_000)] {

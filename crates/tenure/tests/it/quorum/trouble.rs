@@ -49,7 +49,7 @@ fn while_a_minority_hangs_in_rotation_holds_never_overlap_and_all_succeed() {
             let before = holds.load(Ordering::SeqCst);
             let frozen = nodes.0[round % 5].freeze_process();
             proxies[(round + 2) % 5].black_hole();
-            eventually(LIMIT * 3, "they get it all the same", || {
+            eventually(LIMIT * 3, "they still get it", || {
                 holds.load(Ordering::SeqCst) > before + CONTENDERS
             });
             proxies[(round + 2) % 5].heal();
@@ -59,7 +59,7 @@ fn while_a_minority_hangs_in_rotation_holds_never_overlap_and_all_succeed() {
     nodes.becomes_free(&key);
 }
 
-/// So many are down, or hung, that nobody can tell; whoever waits is told so when its wait is over.
+/// So many are down, or hung, that there is no quorum; a waiter gets that error when its wait ends.
 #[test]
 fn without_a_majority_the_wait_ends_in_time_and_nothing_is_left() {
     let (nodes, key) = (Nodes::start(5), unique_key("majority"));

@@ -11,7 +11,7 @@ use crate::{
     secs,
 };
 
-/// The program: holds the lock until it is told to release it.
+/// The program: holds the lock until it is asked to release it.
 pub(super) fn hold() {
     let lock = connect(&given()).lock("k");
     let guard = lock.try_acquire().unwrap().expect("nobody holds it");

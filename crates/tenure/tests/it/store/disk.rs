@@ -30,7 +30,7 @@ fn on_a_full_disk(demand: &str) {
 
 #[test]
 fn a_full_disk_is_reported_as_such_and_never_as_a_holder() {
-    on_a_full_disk("told");
+    on_a_full_disk("reported");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_release_on_a_full_disk_is_unconfirmed_and_done_once_there_is_room() {
 pub(super) fn meet_a_full_disk() {
     let file = given();
     match &*program::setting("DEMAND") {
-        "told" => told(&file),
+        "reported" => told(&file),
         "begun" => begun(&file),
         "held" => held(&file),
         "released" => released(&file),
@@ -71,7 +71,7 @@ fn told(file: &Path) {
         Err(AcquireError::NoQuorum(error)) => is_full(&error.failed[0]),
         other => panic!("{other:?}"),
     }
-    // What needs no room is told as ever.
+    // What needs no room is reported as usual.
     assert!(lock.inspect().unwrap().held.is_none());
     assert!(client.lock("held").try_acquire().unwrap().is_none());
     drop(ballast);

@@ -93,7 +93,7 @@ fn copy_of(store: &Store) -> Vec<u8> {
     bytes
 }
 
-/// What is told, and what to do about it.
+/// What is reported, and what to do about it.
 #[test]
 fn a_damaged_row_is_refused_like_a_damaged_file_with_what_to_do() {
     let damages = [

@@ -9,7 +9,7 @@ use crate::program::{self, Program};
 /// How far the transaction has come.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Depth {
-    /// It has begun, and whoever only reads still may.
+    /// It has begun, and readers may still read.
     Begun,
     /// Half of it is in the file, whose former bytes are in the journal; nobody may even read.
     HalfWritten,
@@ -29,7 +29,7 @@ impl Store {
     }
 }
 
-/// The program: commits when it is told to, and ends when it is told again.
+/// The program: commits at the first request, and ends at the second.
 ///
 /// What it changes would be seen: at the key `k` a number far ahead and another token, and rows of
 /// nobody's.

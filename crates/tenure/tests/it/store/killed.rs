@@ -14,8 +14,8 @@ use crate::{
     program::{self, Program},
 };
 
-/// What is left of a transaction is taken back by whoever comes next, be it one that had the store
-/// open or one that had not.
+/// What is left of a transaction is rolled back by the next client, whether it had the store
+/// open or not.
 #[test]
 fn a_process_killed_inside_its_transaction_leaves_no_partial_write() {
     for depth in Depth::ALL {

@@ -1,6 +1,6 @@
 //! The embedded store, beyond the contract: other processes, its file, and the disk below.
 //!
-//! Whoever opens and closes a file loses the locks that its process has there, so no test reads the
+//! A process that opens and closes a file loses the locks that it has there, so no test reads the
 //! file of a store that it uses itself, but through SQLite.
 
 mod boots;
@@ -87,10 +87,10 @@ fn given() -> PathBuf {
     program::setting("STORE").into()
 }
 
-/// Why nobody can tell whether the lock is free.
+/// Why it is unknown whether the lock is free.
 fn untold(result: Result<Option<LockGuard>, AcquireError>) -> NodeError {
     match result {
         Err(AcquireError::NoQuorum(mut error)) => error.failed.remove(0),
-        other => panic!("not untold: {other:?}"),
+        other => panic!("not indeterminate: {other:?}"),
     }
 }

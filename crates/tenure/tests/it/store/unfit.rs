@@ -175,7 +175,7 @@ fn a_log_of_another_mode_beside_the_store_is_refused() {
     }
 }
 
-/// A file system that nobody has heard of may be shared as well as one that is known to be.
+/// An unknown file system may be shared as well as one that is known to be.
 #[test]
 fn a_file_system_that_is_not_known_to_be_local_is_refused() {
     let lock = connect(Path::new("/proc/tenure-test.db")).lock("k");
@@ -183,7 +183,7 @@ fn a_file_system_that_is_not_known_to_be_local_is_refused() {
     is_refused(&lock, NodeErrorKind::UnfitStore, &words);
 }
 
-/// Whoever may write there may put another file in its place.
+/// A user with write access there may put another file in its place.
 #[test]
 fn a_directory_that_others_may_write_is_refused() {
     let store = Store::new();

@@ -1,4 +1,4 @@
-//! Waiters of several processes: who is there, and who is told.
+//! Waiters of several processes: which are present, and which are notified.
 
 use std::{thread, time::Instant};
 
@@ -13,7 +13,7 @@ use crate::{
     secs,
 };
 
-/// The program: waits for the lock without an end, and releases it when it is told to.
+/// The program: waits for the lock without an end, and releases it on request.
 pub(super) fn wait() {
     let lock = connect(&given()).lock("k");
     program::say("waits");

@@ -100,7 +100,7 @@ fn a_hand_written_redlock_and_ours_exclude_each_other() {
     assert_eq!(nodes.having(&key, &token), 5);
     guard.release().unwrap();
     nodes.becomes_free(&key);
-    // A majority is enough for either, whoever has the others.
+    // A majority is enough for either, whichever has the others.
     for node in &nodes.0[..2] {
         assert!(node.cmd(&["SET", &key, "a third's", "PX", "600000"]).is_ok());
     }

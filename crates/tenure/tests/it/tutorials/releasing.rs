@@ -56,7 +56,7 @@ fn a_release_without_a_reply_is_unconfirmed() {
     proxy.drop_next_replies_then_cut(1);
     let unsure = guard.release();
     assert!(matches!(unsure, Err(ReleaseError::Unconfirmed(_))), "{unsure:?}");
-    eventually(LIMIT, "it was released all the same", || !exists(any(), &key));
+    eventually(LIMIT, "it was still released", || !exists(any(), &key));
 }
 
 /// Trap: a `defer` that gives back what was never had, so that another's key is deleted.

@@ -23,7 +23,7 @@ fn a_lock_is_renewed_until_it_is_released() {
     assert!(!exists(any(), &key));
 }
 
-/// Trap: one error ends the watchdog for ever, and nobody is told. tidy: allow
+/// Trap: one error ends the renewal permanently, and the holder is not notified.
 #[test]
 fn a_failed_renewal_does_not_end_renewal() {
     let server = Server::start(ServerKind::Redis70);
@@ -84,7 +84,7 @@ fn a_release_concurrent_with_a_renewal_leaves_no_key() {
 
 #[test]
 fn the_holder_is_notified_when_renewal_has_failed_too_long() {
-    let key = unique_key("told");
+    let key = unique_key("reported");
     let client = Client::connect(&any().url()).unwrap();
     let guard = client.lock(&key).ttl(ms(1_500)).acquire().unwrap();
     assert_eq!(any().cmd(&["DEL", &key]).int(), 1);

@@ -18,7 +18,7 @@ use crate::{
     servers::any,
 };
 
-/// `SET NX PX`, every 200 ms, and compare-and-delete when it is told to.
+/// `SET NX PX`, every 200 ms, and compare-and-delete on request.
 fn spin(key: &str, inside: &AtomicBool, has: &SyncSender<()>, let_go: &Receiver<()>) {
     const RELEASE: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
                            return redis.call('DEL', KEYS[1]) end return 0";

@@ -99,7 +99,7 @@ fn foreign_values_of_any_bytes_are_reported_unchanged() {
     assert_eq!(any().cmd(&["DEL", &key]).int(), 1);
 }
 
-/// A sorted set by symfony, a hash by redisson: no lock of ours, whoever wrote it.
+/// A sorted set by symfony, a hash by redisson: no lock of ours, whichever library wrote it.
 #[test]
 fn values_of_other_types_are_left_alone_and_nobody_waits_for_them() {
     let client = Client::connect(&any().url()).unwrap();
@@ -180,7 +180,7 @@ fn polled_beside_a_queue(let_others_in: Option<u32>, looks: u32) -> (u32, u32) {
                 }
             });
         }
-        // Whoever waits then still gets it.
+        // A waiter then still gets it.
         let _over = raised_at_the_end(&over);
         eventually(LIMIT, "three wait", || lock.inspect().unwrap().waiting == Some(3));
         first.release().unwrap();

@@ -136,7 +136,7 @@ fn a_key_in_an_error_is_plain_text_of_bounded_length() {
     assert!(text.len() < 8_000, "{}", text.len());
 }
 
-/// Whoever reads what a resource keeps could else release the lock.
+/// A reader of what a resource keeps could else release the lock.
 #[test]
 fn a_fenced_resource_stores_no_token() {
     let resource = Server::start(ServerKind::Redis70);

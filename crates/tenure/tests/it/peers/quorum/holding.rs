@@ -113,7 +113,7 @@ fn a_lease_granted_by_three_of_five_is_soon_on_all() {
     guard.release().unwrap();
 }
 
-/// The control: without topping up another gets it. Its number is larger, and the first is told.
+/// The control: without repair another gets it. Its number is larger, and the first is notified.
 #[test]
 fn without_repair_the_loss_of_one_more_server_gives_the_lock_away() {
     let (nodes, key) = (Nodes::start(5), unique_key("off"));

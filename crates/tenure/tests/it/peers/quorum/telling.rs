@@ -44,13 +44,13 @@ fn each_outcome_over_five_servers_has_its_own_result() {
         matches!(late, Err(ReleaseError::NotHeld(Loss { reason: LossReason::Expired, .. }))),
         "{late:?}"
     );
-    // Called off: nothing is told, and nothing is left.
+    // Cancelled: nothing is reported, and nothing is left.
     let called_off = tenure::Client::connect(&nodes.urls()).unwrap();
     let acquiring = called_off.lock(&key).ttl(secs(600));
     drop(block_on(poll_once(acquiring.acquire())));
     block_on(called_off.close()).unwrap();
     nodes.becomes_free(&key);
-    // Nobody can tell.
+    // The outcome is unknown.
     let guard = lock.acquire_within(LIMIT).unwrap();
     nodes.0[..3].iter().for_each(Server::kill);
     assert!(matches!(lock.try_acquire(), Err(AcquireError::NoQuorum(_))));
@@ -58,7 +58,7 @@ fn each_outcome_over_five_servers_has_its_own_result() {
     assert!(matches!(late, Err(ReleaseError::Unconfirmed(_))), "{late:?}");
 }
 
-/// Reproduces: it cannot be told whether the lock is taken or the servers are down.
+/// Reproduces: the error does not say whether the lock is held or the servers are down.
 #[test]
 fn an_outage_of_all_servers_is_not_contention() {
     let (nodes, key) = (Nodes::start(5), unique_key("telling"));

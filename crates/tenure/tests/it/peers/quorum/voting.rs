@@ -14,8 +14,8 @@ fn the_clean_up_of_an_attempt_at_five_servers_spares_the_holder() {
     the_clean_up_spares_the_holder(&Nodes::start(5).0.iter().collect::<Vec<_>>());
 }
 
-/// Reproduces: one server behind a dead network delays whoever locks and whoever unlocks. Here it
-/// would for an hour, if anybody waited for it.
+/// Reproduces: one server behind a dead network delays each acquisition and release. Here it
+/// would for an hour, if a call waited for it.
 #[test]
 fn no_call_waits_for_a_silent_server() {
     let (nodes, key) = (Nodes::start(5), unique_key("voting"));

@@ -39,7 +39,7 @@ pub(super) struct Arena {
 
 impl Arena {
     /// Servers of all kinds in turn, which keep everything on disk. Their wall clocks differ: what
-    /// each tells for the number of a lock is its own.
+    /// each gives as the number of a lock is its own.
     pub(super) fn open(seed: u64, log: &Path) -> Self {
         let mut dice = Dice::new(seed);
         let kinds = ServerKind::ALL.into_iter().cycle().take(NODES);
@@ -187,7 +187,7 @@ impl Arena {
         }
     }
 
-    /// Tells all processes to end, and waits until they have given everything back.
+    /// Asks all processes to end, and waits until they have released everything.
     pub(super) fn close(&mut self) {
         self.processes.iter_mut().for_each(|process| process.tell("end"));
         self.processes.drain(..).for_each(Program::end_well);
@@ -208,6 +208,6 @@ const GET_AHEAD: &str = "
 /// Far over the time limit of a vote, and of a renewal, too.
 const MOST_LATE_MS: u64 = 1_000;
 
-/// On top of half a TTL, which is late for those who want half of it. After a whole one, what is
+/// On top of half a TTL, which is late for a caller that wants half. After a whole one, what is
 /// given back is not answered in time, and connections end.
 const MOST_LATER_MS: u64 = 900;

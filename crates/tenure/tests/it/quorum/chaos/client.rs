@@ -1,4 +1,4 @@
-//! One of the processes: callers who wait, hold and give up.
+//! One of the processes: callers that wait, hold and give up.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ async fn hold(mut belief: Belief<'_>, guard: LockGuard, manner: &Manner) {
         && now() < end
     {
         if manner.by_hand && left < TTL / 2 {
-            // When it fails the lease goes on as it was: the next look tells.
+            // When it fails the lease goes on as it was: the next check shows it.
             drop(guard.extend(TTL).await);
         }
         tokio::select! {

@@ -1,4 +1,4 @@
-//! Everything that can go wrong among five nodes and those who use them, at once and for long.
+//! Everything that can go wrong among five nodes and their clients, at once and for long.
 //!
 //! The nodes are real, of all kinds, and keep what they have said; at any moment at most two of
 //! them are in trouble. Processes hold, wait and give up, while they are killed, stopped, slowed
@@ -30,10 +30,10 @@ const VISITORS: usize = 4;
 const LOCKS: [&str; 2] = ["one", "two"];
 const TTL: Duration = secs(2);
 
-/// Longer than the TTL: whoever holds a lock when it begins may not believe so when it ends.
+/// Longer than the TTL: a process that holds a lock when it begins may not believe so when it ends.
 const LONGEST_TROUBLE: Duration = secs(4);
 
-/// Who acquires a lock has so much of it left, or is told that it has not acquired it.
+/// An acquired lock has so much validity left, or the acquisition fails.
 const LEAST_VALIDITY: Duration = secs(1);
 
 /// A lock stands free no longer than this, while there are some who want it. Its holder may have
@@ -61,11 +61,11 @@ fn with_random_faults_at_two_of_five_nodes_holds_never_overlap() {
     figure(&format!("chaos: {what}; longest wait"), history.longest_wait(), LONGEST_WAIT);
     figure("chaos: longest pause of a lock", history.longest_pause(), LONGEST_PAUSE);
     history.agrees();
-    // The rest is for a machine that is too busy to tell at once.
+    // The rest is for a machine that is too busy to report it at once.
     history.nobody_came_too_late(LEAST_VALIDITY / 2);
-    assert!(holds > 20, "too few holds to tell");
+    assert!(holds > 20, "too few holds");
 
-    // The keys of those who were killed have ended by then.
+    // The keys of killed processes have ended by then.
     thread::sleep(TTL * 2);
     arena.nodes.iter().for_each(only_numbers_are_left);
     let client = Client::connect(&servers::quorum(&arena.nodes)).unwrap();

@@ -19,8 +19,8 @@ pub(super) enum NodeTrouble {
     Slow,
     /// The network brings requests, and no replies.
     Mute,
-    /// The network brings requests late; then it tells the clients that their connections are no
-    /// more, and brings what was on its way all the same.
+    /// The network delivers requests late: first it ends the clients' connections, and then it
+    /// delivers what was on its way.
     HalfOpen,
     /// It takes no writes for a while.
     Paused,

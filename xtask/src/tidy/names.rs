@@ -1,0 +1,203 @@
+//! Names that texts refer to exist: documents, files, and names in the code.
+
+use std::collections::BTreeSet;
+
+use super::text::{code, quoted};
+use super::{Finding, Source};
+
+/// Links, paths and names in documents and comments that lead nowhere.
+pub(super) fn dangling(sources: &[Source]) -> Vec<Finding> {
+    let known = Known::of(sources);
+    let read = sources.iter().filter(|source| source.is(&["md", "rs", "lua"]));
+    read.flat_map(|source| {
+        let mut findings = dangling_links(source, sources, &known);
+        for (line, text) in quoted(source) {
+            let what = match refers_to(text) {
+                Some(Reference::Path) if !known.has_path(&source.path, text) => "no such file",
+                Some(Reference::Name) if !known.has_name(text) => "no such name in the code",
+                _ => continue,
+            };
+            findings.push(source.finding(line, format!("`{text}`: there is {what}")));
+        }
+        findings
+    })
+    .collect()
+}
+
+/// Links of Markdown to files and headings of the repository.
+fn dangling_links(source: &Source, sources: &[Source], known: &Known<'_>) -> Vec<Finding> {
+    if !source.is(&["md"]) {
+        return Vec::new();
+    }
+    let links = source.lines().flat_map(|(line, text)| {
+        let targets = text.split("](").skip(1).filter_map(|after| after.split_once(')'));
+        targets.map(move |(target, _)| (line, target))
+    });
+    let local = links.filter(|(_, target)| !target.contains("://"));
+    let dangling = local.filter(|(_, target)| {
+        let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+        let path = if path.is_empty() { source.path.clone() } else { beside(&source.path, path) };
+        let document = || sources.iter().find(|source| source.path == path);
+        let has_heading = || document().is_some_and(|source| has_heading(&source.text, heading));
+        !known.is_path(&path) || !heading.is_empty() && !has_heading()
+    });
+    dangling.map(|(line, target)| source.finding(line, format!("the link to {target:?}"))).collect()
+}
+
+/// A path from the directory of a file.
+fn beside(from: &str, path: &str) -> String {
+    let mut steps: Vec<&str> = from.split('/').collect();
+    steps.pop();
+    for step in path.trim_end_matches('/').split('/') {
+        match step {
+            "." => {}
+            ".." => drop(steps.pop()),
+            step => steps.push(step),
+        }
+    }
+    steps.join("/")
+}
+
+/// Whether a document has a heading with this anchor, as GitHub makes them.
+fn has_heading(document: &str, anchor: &str) -> bool {
+    let headings = document.lines().filter(|line| line.starts_with('#'));
+    let mut anchors = headings.map(|line| {
+        let text = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect::<String>()
+    });
+    anchors.any(|found| found == anchor)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reference {
+    Path,
+    Name,
+}
+
+/// What a text in backticks refers to, if it has the form of something of the repository's.
+fn refers_to(text: &str) -> Option<Reference> {
+    let extension = text.rsplit_once('.').map(|(_, extension)| extension);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./*".contains(c);
+    let in_tree = ROOTS.iter().any(|root| text.starts_with(root));
+    let is_file = extension.is_some_and(|extension| EXTENSIONS.contains(&extension));
+    if text.chars().all(plain) && (in_tree || is_file) && !text.starts_with(['/', '.']) {
+        return Some(Reference::Path);
+    }
+    let name = text.trim_end_matches("()");
+    let segments: Vec<&str> = name.split("::").collect();
+    let is_name = |segment: &&str| {
+        segment.starts_with(|c: char| c.is_ascii_alphabetic())
+            && segment.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let foreign = segments.first().is_some_and(|first| FOREIGN.contains(first));
+    let of_code = segments.len() > 1 || name.contains('_') || has_hump(name) || name != text;
+    (segments.iter().all(is_name) && of_code && !foreign).then_some(Reference::Name)
+}
+
+/// Whether a name is `LikeThis`, or at least `Lock`.
+fn has_hump(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|c| c.is_ascii_uppercase())
+        && letters.any(|c| c.is_ascii_lowercase())
+}
+
+const ROOTS: [&str; 5] = ["crates/", "docs/", "xtask/", "fuzz/", "tests/"];
+
+const EXTENSIONS: [&str; 4] = ["rs", "md", "lua", "sh"];
+
+/// Crates and libraries whose names are theirs.
+const FOREIGN: [&str; 6] = ["std", "core", "tokio", "redis", "libc", "smol"];
+
+/// What there is to refer to.
+struct Known<'a> {
+    files: BTreeSet<&'a str>,
+    directories: BTreeSet<&'a str>,
+    /// Words of the code: names that are defined or used there, and parts of its strings.
+    words: BTreeSet<&'a str>,
+}
+
+impl<'a> Known<'a> {
+    fn of(sources: &'a [Source]) -> Self {
+        let files: BTreeSet<&str> = sources.iter().map(|source| source.path.as_str()).collect();
+        let directories = files.iter().flat_map(|path| {
+            path.match_indices('/').filter_map(|(at, _)| path.get(..at)).collect::<Vec<_>>()
+        });
+        let directories = directories.collect();
+        let code_of = |source: &'a Source| source.text.lines().map(code);
+        let lines = sources.iter().filter(|source| source.is(&CODE)).flat_map(code_of);
+        let is_in_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let words = lines.flat_map(|line| line.split(move |c| !is_in_word(c))).collect();
+        Self { files, directories, words }
+    }
+
+    fn is_path(&self, path: &str) -> bool {
+        self.files.contains(path) || self.directories.contains(path)
+    }
+
+    /// Whether a file or directory is called so: from the root, from `from`, or by its last steps.
+    fn has_path(&self, from: &str, path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        let mut all = self.files.iter().chain(&self.directories);
+        if let Some((before, after)) = path.split_once('*') {
+            return all.any(|known| known.contains(before) && known.ends_with(after));
+        }
+        let last = format!("/{path}");
+        self.is_path(path) || self.is_path(&beside(from, path)) || all.any(|k| k.ends_with(&last))
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        name.trim_end_matches("()").split("::").all(|segment| self.words.contains(segment))
+    }
+}
+
+/// Where names are looked for.
+const CODE: [&str; 5] = ["rs", "lua", "toml", "sh", "py"];
+
+#[cfg(test)]
+mod tests {
+    use super::dangling;
+    use crate::tidy::testing::{lines, source};
+
+    fn check(path: &str, text: &str) -> Vec<usize> {
+        let code =
+            "mod lock;\nstruct Lock { key: u8 }\nfn take_it() {}\n// Gone\nlet a = \"A_B\";\n";
+        let sources = [
+            source(path, text),
+            source("crates/tenure/src/lock.rs", code),
+            source("docs/more.md", "# More\n\n## How it ends, at last\n"),
+        ];
+        lines(&dangling(&sources))
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_found() {
+        let text = "[a](docs/more.md) [b](docs/less.md)\n[a](docs/more.md#how-it-ends-at-last)\n\
+            [a](docs/more.md#how-it-begins)\n[a](https://example.org/a)\n# Here\n[a](#here)\n\
+            [a](#there)\n[a](docs)\n";
+        assert_eq!(check("README.md", text), [1, 3, 7]);
+        assert_eq!(check("docs/b.md", "[a](more.md)\n[a](../docs/more.md)\n[a](b/more.md)\n"), [3]);
+    }
+
+    #[test]
+    fn a_path_that_is_no_file_is_found_in_documents_and_comments() {
+        let text = "// `crates/tenure/src/lock.rs`, `lock.rs`, `docs/`, `docs/*.md`\n\
+            // `crates/tenure/src/engine`\n// `unlock.rs`\n// `docs/*.rs`\nlet a = \"`b.rs`\";\n";
+        assert_eq!(check("crates/core/src/a.rs", text), [2, 3, 4]);
+        assert_eq!(check("A.md", &text.replace("// ", "").replace("let", "")), [2, 3, 4, 5]);
+        assert!(check("A.md", "`/etc/a.sh` `.sh` `GET key.md`\n").is_empty());
+    }
+
+    #[test]
+    fn a_name_that_the_code_does_not_have_is_found() {
+        let text = "`Lock`, `Lock::key`, `take_it`, `lock()`, `A_B`\n`Unlock`\n`Lock::value`\n\
+            `take_all`\n`open()`\n`Gone`\n";
+        for path in ["GLOSSARY.md", "crates/core/src/a.lua"] {
+            let text =
+                if path == "GLOSSARY.md" { text.into() } else { text.replace('\n', "\n-- ") };
+            let text = if path == "GLOSSARY.md" { text } else { format!("-- {text}") };
+            assert_eq!(check(path, &text), [2, 3, 4, 5, 6], "{path}");
+        }
+        assert!(check("A.md", "`a word`, `SETNX`, `std::Gone`, `tidy`, `x.y_z`\n").is_empty());
+    }
+}
