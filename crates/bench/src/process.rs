@@ -9,7 +9,7 @@ use std::{
 
 use crate::Trouble;
 
-/// This very program in another process, which is told lines and answers with lines.
+/// This program in another process, which reads lines and answers with lines.
 #[derive(Debug)]
 pub(crate) struct Other {
     child: Child,
@@ -64,7 +64,7 @@ impl Drop for Other {
     }
 }
 
-/// Reads orders until there are no more, and answers each.
+/// Reads orders to the last, and answers each.
 pub(crate) fn answer_orders(
     mut answer: impl FnMut(&str) -> Result<Vec<f64>, Trouble>,
 ) -> Result<(), Trouble> {

@@ -93,7 +93,7 @@ pub(crate) fn take_turns(all: &mut [Series], rounds: usize, cycles: u32) -> Resu
     Ok(())
 }
 
-/// The process of a side: does as many cycles as it is told, and answers with the median, the 99th
+/// The process of a side: does as many cycles as ordered, and answers with the median, the 99th
 /// percentile and the longest, in microseconds.
 pub(crate) fn serve(mut cycle: impl FnMut() -> Result<(), Trouble>) -> Result<(), Trouble> {
     answer_orders(|order| {

@@ -82,7 +82,7 @@ impl Wire {
         Ok(())
     }
 
-    /// To wait for, when there is no more.
+    /// To wait for, when nothing is left.
     pub(crate) fn socket(&self) -> &Stream {
         self.from.get_ref()
     }

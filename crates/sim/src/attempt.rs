@@ -9,7 +9,7 @@ use crate::{
 pub(crate) enum Phase {
     Idle,
     Waiting,
-    /// It asks once, whoever holds the lock.
+    /// It asks once, whether or not the lock is held.
     Forcing(Force),
     Holding,
     /// It wants its release answered. `waited`: it never held.
@@ -20,7 +20,7 @@ pub(crate) enum Phase {
     Done,
 }
 
-/// What is done to a lock whoever holds it.
+/// What is done to a lock by force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Force {
     Steal,
@@ -41,7 +41,7 @@ pub(crate) enum Keep {
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     pub(crate) phase: Phase,
-    /// A request under its token may arrive for ever after.
+    /// A request under its token may still arrive at any later time.
     pub(crate) ambiguous: bool,
     /// The connections it asked over, one bit each.
     pub(crate) asked: u8,
@@ -61,7 +61,7 @@ pub(crate) struct Attempt {
     pub(crate) joined: Option<Rank>,
     /// Its key was deleted by somebody: what it believes is not the protocol's fault.
     pub(crate) robbed: bool,
-    /// Its caller was told that it is released.
+    /// Its caller knows that it is released.
     pub(crate) told_released: bool,
     /// The server keeps a tombstone of it.
     pub(crate) buried: bool,

@@ -45,7 +45,7 @@ impl Model {
         Self::send(state, who, Ask::Renew);
     }
 
-    /// Takes the lock, or has it given up, whoever holds it.
+    /// Takes or releases the lock by force.
     pub(crate) fn force(state: &mut State, who: Who, force: Force) {
         let attempt = state.attempt_mut(who);
         attempt.phase = Phase::Forcing(force);
@@ -112,7 +112,7 @@ impl Model {
                 if left > 0 {
                     return Self::hold(state, who, left, Some(number));
                 }
-                // Too late to be of use: as one that was not told.
+                // Too late to be of use: as if it had not been notified.
                 attempt.ambiguous = true;
                 attempt.due = Some(0);
             }
@@ -190,7 +190,7 @@ impl Model {
         }
     }
 
-    /// Takes a message that is for one that waits.
+    /// Takes a message for a waiter.
     fn told(&self, state: &mut State, who: Who, news: News) {
         let attempt = state.attempt_mut(who);
         match news {
@@ -238,7 +238,7 @@ impl Model {
         }
     }
 
-    /// A new connection: whoever waits looks, whoever holds renews, whoever gives up says so again.
+    /// A new connection: waiters poll, holders renew, and pending releases are repeated.
     pub(crate) fn connect(&self, state: &mut State, client: u8) {
         let one = state.client(client);
         one.connected = true;

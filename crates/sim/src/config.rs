@@ -99,7 +99,7 @@ pub enum Flaw {
     CancelOnlyDequeues,
     /// No stand-in is named. Slower, not wrong.
     NoStandIn,
-    /// A waiter whose own look serves another is not told that it stands in. Slower, not wrong.
+    /// A waiter whose poll serves another does not become its successor watch. Slower, not wrong.
     CallerIsNoStandIn,
     /// The release of a token that holds nothing does not serve the queue. Slower, not wrong.
     ReleaseOfNoneServesNone,

@@ -1,7 +1,7 @@
 //! Liveness: what happens from a state when nothing more goes wrong.
 //!
-//! Everything that is under way arrives, timers fire when due, connections are made anew, holders
-//! release at once. Time passes only when nothing else can happen. Whoever has crashed stays in the
+//! Everything that is under way arrives, timers fire when due, connections are reopened, holders
+//! release at once. Time passes only when nothing else can happen. A crashed client stays in the
 //! eyes of the server, so each of its entries costs a claim.
 
 use crate::{

@@ -16,9 +16,9 @@
 //! An attempt begins, holds, renews, releases, gives up. Requests reach the server in the order of
 //! their connection, and answers and messages the client, each at any time. A connection ends: what
 //! was under way to the client is lost, what was under way to the server may arrive until the
-//! server notices, which may be never. The client makes a new one, over which whoever waits looks,
-//! whoever holds renews, and whoever gives up says so again. A client crashes; one that is frozen
-//! is one to which nothing happens. Somebody deletes the key. A tick of time passes.
+//! server notices, which may be never. The client makes a new one, over which waiters poll,
+//! holders renew, and pending releases are repeated. A client crashes; a frozen one
+//! is a client to which nothing happens. Somebody deletes the key. A tick of time passes.
 //!
 //! # What must hold
 //!

@@ -121,7 +121,7 @@ fn notice(state: &mut State, line: Line) {
     client.requests.retain(|request| request.epoch != line.epoch);
 }
 
-/// A client ends. What it sent may arrive all the same.
+/// A client ends. What it sent may still arrive.
 fn crash(state: &mut State, client: u8) {
     let client = state.client(client);
     (client.crashed, client.connected) = (true, false);

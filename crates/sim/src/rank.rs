@@ -16,7 +16,7 @@ pub(crate) type Rank = u16;
 pub(crate) const FRESH: Rank = 256;
 
 impl State {
-    /// Numbers tickets and fencing numbers anew, from 0 on, each in its own order.
+    /// Renumbers tickets and fencing numbers, from 0 on, each in its own order.
     pub(crate) fn rank(&mut self) {
         for tickets in [true, false] {
             let mut all = [0_u64; 5];

@@ -28,7 +28,7 @@ pub struct Report {
 pub struct Found {
     /// What is broken.
     pub violation: Violation,
-    /// How many steps it takes; those that go on fairly, and find that somebody waits for ever, are
+    /// How many steps it takes; those that go on fairly, and find that a client waits forever, are
     /// not counted.
     pub steps: usize,
     /// The steps, in words, with what the server keeps after each.

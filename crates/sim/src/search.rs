@@ -40,7 +40,7 @@ pub fn search(config: Config, limits: Limits) -> Report {
     search_world(&Model::new(config), limits, |state| printer.print(state))
 }
 
-/// Searches the states of any world, told apart by their fingerprints.
+/// Searches the states of any world, distinguished by their fingerprints.
 pub(crate) fn search_world<W: World>(
     world: &W,
     limits: Limits,

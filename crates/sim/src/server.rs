@@ -107,7 +107,7 @@ impl Model {
     }
 
     /// Marks the holder whose lock was taken by force: what it believes is not the protocol's
-    /// fault. Nobody's is taken by one that was told that it is undone.
+    /// fault. A client that knows that its command is undone takes no lock.
     fn takes_by_force(
         &self,
         before: &State,

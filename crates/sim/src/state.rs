@@ -112,7 +112,7 @@ impl State {
             .flat_map(move |client| (0..attempts).map(move |attempt| Who { client, attempt }))
     }
 
-    /// Whether somebody waits who hears on the entry's channel.
+    /// Whether a waiter subscribes to the entry's channel.
     pub(crate) fn hears(&self, entry: &Entry) -> bool {
         let client = &self.clients[usize::from(entry.who.client)];
         client.connected
@@ -126,7 +126,7 @@ impl State {
         client.is_some_and(|client| client.seen & (1 << line.epoch) != 0)
     }
 
-    /// Drops messages that will find nobody waiting, as whoever takes them does.
+    /// Drops messages that will find no waiter, as their receiver does.
     pub(crate) fn forget_pushes(&mut self) {
         for client in &mut self.clients {
             let Client { attempts, inbox, .. } = client;

@@ -12,7 +12,7 @@ use crate::{
 pub(crate) enum Step {
     /// An attempt begins.
     Begin(Who),
-    /// An attempt takes the lock, or releases it, whoever holds it.
+    /// An attempt takes or releases the lock by force.
     Force(Who, Force),
     /// A holder asks for something beside a renewal.
     Keep(Who, Keep),

@@ -21,7 +21,7 @@ pub(crate) fn trace(model: &Model, way: &[Step]) -> Vec<String> {
         format!("{words}{then}  {}", Server(&state))
     };
     let mut lines: Vec<_> = way.iter().map(take).collect();
-    // Time that passes in vain says nothing the second time.
+    // Time that passes without an effect says nothing the second time.
     lines.dedup();
     lines
 }

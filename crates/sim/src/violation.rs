@@ -31,7 +31,7 @@ impl fmt::Display for Violation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "all rules that there are")]
 pub enum Kind {
-    /// Whoever believes has the lock on the server, for at least as long.
+    /// A client that believes in its lease has the lock on the server, for at least as long.
     Belief,
     /// At most one believes.
     TwoBelieve,
@@ -49,7 +49,7 @@ pub enum Kind {
     GhostWaiter,
     /// The node's model did what it never should: a key without an end, or a reply out of place.
     Row,
-    /// Whoever waits and lives is served in the end.
+    /// Every live waiter is served in the end.
     Stuck,
     /// No two attempts are under one number.
     SameNumber,

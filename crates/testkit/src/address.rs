@@ -59,7 +59,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Sets how long a read may block; `None` for ever.
+    /// Sets how long a read may block; `None` is without a limit.
     ///
     /// # Errors
     /// Those of the system.
@@ -70,7 +70,7 @@ impl Stream {
         }
     }
 
-    /// Sets how long a write may block; `None` for ever.
+    /// Sets how long a write may block; `None` is without a limit.
     ///
     /// # Errors
     /// Those of the system.

@@ -1,4 +1,4 @@
-//! What a server is told, by MONITOR.
+//! What a server receives, by MONITOR.
 
 use crate::{Raw, unique_key};
 

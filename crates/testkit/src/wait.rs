@@ -52,7 +52,7 @@ pub fn scale(ci: usize, soak: usize) -> usize {
 pub fn unique_key(prefix: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    // The time tells apart two processes that were given the same number one after the other.
+    // The time distinguishes two processes that were given the same number one after the other.
     let since = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_micros());
     format!("{prefix}-{}-{since:x}-{number}", process::id())
 }

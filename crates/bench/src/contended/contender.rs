@@ -24,7 +24,7 @@ pub(super) trait Contender: Send {
     fn release(&mut self) -> Result<(), Trouble>;
 }
 
-/// Connects and contends as it is told.
+/// Connects and contends as ordered.
 pub(crate) fn contender(options: &mut Options) -> Result<(), Trouble> {
     let side: String = options.needed("side")?;
     let side = Side::named(&side).ok_or("no such side")?;
@@ -57,7 +57,7 @@ fn connect(
 }
 
 /// Lets all of them loose until that moment, and answers with what they did. They go on until the
-/// process ends: one that waits would not notice the moment.
+/// process ends: a waiter would not notice the moment.
 fn contend(
     clients: Vec<Box<dyn Contender>>,
     hold: Duration,

@@ -1,7 +1,7 @@
 //! The yardstick: tenure's scripts by the thinnest client there can be.
 //!
 //! It does what the protocol needs when nothing goes wrong: it joins, sleeps in a read, confirms
-//! when it is told, and releases. It has no timers, no second connection and nobody to answer to.
+//! when it is notified, and releases. It has no timers, no second connection and no caller.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ impl Relay {
         Ok(op)
     }
 
-    /// Whether a message tells of the turn.
+    /// Whether a message announces the turn.
     fn is_turn(&self, message: Option<&str>) -> bool {
         let wake = message.and_then(|text| Wake::read(&self.entry.channel, text));
         matches!(wake, Some(Wake::Grant { token, .. }) if *token == *self.token.as_str())

@@ -1,4 +1,4 @@
-//! What one node in trouble costs those who have four others.
+//! What one failing node of five costs.
 
 use std::{
     net::{Ipv4Addr, TcpListener, TcpStream},

@@ -44,7 +44,7 @@ impl Report {
         }
     }
 
-    /// What was missed outweighs what could not be told.
+    /// A missed target outweighs a missing result.
     fn set(&mut self, verdict: Verdict) {
         if self.verdict != Verdict::Fail {
             self.verdict = verdict;

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use crate::{Trouble, options::Options, process};
 
-/// Acquires, counts what was lost, and releases, as it is told.
+/// Acquires, counts what was lost, and releases, as ordered.
 pub(crate) fn holder(options: &mut Options) -> Result<(), Trouble> {
     let url: String = options.needed("server")?;
     let ttl = Duration::from_millis(options.needed("ttl-ms")?);

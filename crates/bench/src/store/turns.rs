@@ -35,7 +35,7 @@ pub(super) fn measure(hand_overs: u32) -> Result<bool, Trouble> {
     Ok(p50 < MOST_US)
 }
 
-/// One of the two: acquires and releases as often as it is told, while the other waits; answers
+/// One of the two: acquires and releases as often as ordered, while the other waits; answers
 /// when it had the lock each time, and when it began to give it up.
 pub(crate) fn turns(options: &mut Options) -> Result<(), Trouble> {
     let url: String = options.needed("server")?;

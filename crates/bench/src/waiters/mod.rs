@@ -140,7 +140,7 @@ fn await_queues(
     }
 }
 
-/// The mean pause between two looks of a waiter, in seconds: the TTL it is told is between two
+/// The mean pause between two polls of a waiter, in seconds: the TTL it reads is between two
 /// thirds and the whole, and each place behind the first is a second, up to 30.
 fn pause(waiters: u32, locks: u32) -> f64 {
     let each = waiters / locks;

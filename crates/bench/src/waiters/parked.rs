@@ -5,7 +5,7 @@ use tenure::Client;
 use super::{TTL, key};
 use crate::{Trouble, options::Options, process};
 
-/// Waits at one lock or at many, as it is told; nobody ever releases them.
+/// Waits at one lock or at many, as ordered; nobody ever releases them.
 pub(crate) fn parked(options: &mut Options) -> Result<(), Trouble> {
     let url: String = options.needed("server")?;
     let run: u32 = options.needed("run")?;

@@ -40,7 +40,7 @@ fn the_command_inherits_ignored_and_blocked_signals() {
     }
 }
 
-/// The tool would be deaf to whoever wants to end it, and to the end of the command.
+/// The tool would notice neither a signal to end nor the end of the command.
 #[test]
 fn blocked_signals_still_reach_the_tool() {
     let key = key();

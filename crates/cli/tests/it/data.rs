@@ -16,7 +16,7 @@ fn a_key_that_holds_data_exits_65_before_any_wait() {
             write.iter().map(|word| if *word == "KEY" { key.as_str() } else { word }).collect();
         shared().cmd(&write);
         let before = shared().cmd(&["DUMP", &key]);
-        // It would wait for ever.
+        // It would wait forever.
         let ran = to("acquire").args(["--ttl", "9", &key]).run();
         ran.code(65).stdout("").says(&[&key, "cannot be a lock", "a value of type"]);
         Tenure::new().server(shared()).args([&key]).sh("echo ran").run().code(65).stdout("");

@@ -20,7 +20,7 @@ fn leave() {
     use std::os::unix::process::CommandExt as _;
     let Some(ready) = std::env::var_os(LEAVE) else { return };
     let mut child = Command::new("sleep");
-    // It outlives the command, and must not hold up those who read what that says.
+    // It outlives the command, and must not delay readers of the command's output.
     let child = child.arg("300").stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let mut child = child.spawn().unwrap();
     let group = Pid::from_child(&child);
@@ -62,7 +62,7 @@ fn a_command_that_left_its_group_is_killed_when_the_lock_is_lost() {
 }
 
 /// Stands for `sudo`: a program that takes root's credentials, all of them. Only root can make one;
-/// whoever runs the tests as another user meets none.
+/// as another user the tests skip it.
 #[test]
 fn a_command_that_cannot_be_signalled_is_named_at_once() {
     if !geteuid().is_root() {

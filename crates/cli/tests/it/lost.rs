@@ -10,8 +10,8 @@ use tenure_testkit::{Proxy, Server, ServerKind, TempDir, Value, eventually};
 
 use crate::tool::{PATIENCE, TENURE, Tenure, is_free, is_running, key, pid_in, shared, until_told};
 
-/// A command that says when it is told to end, and then ends as if all were well. What its shell
-/// says about the end of `sleep`, which is told as well, is not of interest.
+/// A command that prints a line at SIGTERM, and then exits with success. What its shell
+/// says about the end of `sleep`, which gets the signal as well, is not of interest.
 const OBEDIENT: &str =
     "exec 2>/dev/null; trap 'echo told; exit 0' TERM; while :; do sleep 0.02; done";
 

@@ -41,7 +41,7 @@ fn waiting_for_ones_own_lock_is_reported_and_can_be_cancelled() {
     assert!(is_free(shared(), &key));
 }
 
-/// Where the innermost command writes what it is told, and when it has begun.
+/// Where the innermost command notes its signal, and when it has begun.
 const INNERMOST: &str = "trap 'echo told >> $D/told' TERM; echo $$ > $D/pid.new; \
                          mv $D/pid.new $D/pid; while :; do sleep 0.02; done";
 

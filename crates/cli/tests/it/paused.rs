@@ -75,7 +75,7 @@ fn without_a_terminal_a_stopped_command_keeps_its_lock() {
     eventually(PATIENCE, "three TTLs have gone by", || stopped.elapsed().as_millis() > 3_000);
     assert_eq!(value(shared(), &key), token, "it was renewed all the time");
     std::fs::write(done, "").unwrap();
-    // The tool hands this on: whoever knows only the tool can let the command go on.
+    // The tool forwards this: a caller that knows only the tool can resume the command.
     running.signal(Signal::CONT);
     running.wait().code(0).silent();
 }

@@ -102,7 +102,7 @@ fn a_release_reaches_a_server_that_returns_while_the_others_confirm() {
 
 const PASSWORD: &str = "secret";
 
-/// One that hangs answers nothing for as long as it does, and is asked what the wait is for.
+/// A hung server answers nothing, and the tool asks it for the holder.
 #[test]
 fn a_signal_ends_a_wait_while_a_hung_server_is_inspected() {
     let (nodes, key) = (Nodes::start(), key());

@@ -69,7 +69,7 @@ fn the_command_gets_no_second_sigterm_within_a_moment() {
     assert_eq!(fs::read_to_string(file("told")).unwrap(), "told\n");
 }
 
-/// systemd does so by default, and tells the tool that it is a unit's main process.
+/// systemd does so by default, and lets the tool know that it is a unit's main process.
 #[test]
 fn the_command_gets_one_signal_when_a_supervisor_signals_the_whole_unit() {
     for also_command in [true, false] {
@@ -110,7 +110,7 @@ fn every_signal_is_forwarded_and_the_lock_released_after_the_command() {
         let dir = TempDir::new();
         let ready = dir.path().join("ready");
         let socket = shared().socket().unwrap().display().to_string();
-        // It looks for the key when it was told to end: the lock is held to the last.
+        // It looks for the key at SIGTERM: the lock is held to the last.
         let script = format!(
             "exec 2>/dev/null; trap 'redis-cli -s {socket} EXISTS {key}; exit 5' {name}; : > {}; \
              while :; do sleep 0.02; done",
@@ -153,7 +153,7 @@ fn a_forwarded_signal_reaches_the_children_of_the_command() {
         let dir = TempDir::new();
         let pid = dir.path().join("pid");
         let grandchild = format!("echo $$ > {}; exec sleep 300", pid.display());
-        // The shell outlives its child only to say that it was told, too.
+        // The shell outlives its child only to say that it got the signal, too.
         let script = format!("trap 'exit 7' {name}; sh -c '{grandchild}' & while :; do wait; done");
         let running = Tenure::new().server(shared()).args([&key]).sh(&script).start();
         let grandchild = pid_in(&pid);

@@ -14,7 +14,7 @@ use tenure_testkit::{TempDir, eventually, raised_at_the_end, scale};
 
 use crate::tool::{TENURE, Tenure};
 
-/// Locks and runs, in every way of waiting, and expects to be told that nobody can tell.
+/// Locks and runs, in every way of waiting, and expects the outcome to be unknown.
 fn is_untold(file: &Path, says: &[&str]) {
     let url = format!("file://{}", file.display());
     for options in [&[][..], &["-n"], &["--wait", "200ms"]] {

@@ -96,9 +96,9 @@ impl Tenure {
     }
 }
 
-/// Starts what is added to it in a session of its own, since a terminal of whoever runs the tests
-/// is none of the tool's; and with the default action for each signal, whatever whoever runs the
-/// tests ignores, as `nohup` and `&` do.
+/// Starts what is added to it in a session of its own, since the terminal of the user who runs the
+/// tests is none of the tool's; and with the default action for each signal, whatever the shell
+/// ignores, as `nohup` and `&` do.
 pub(crate) fn in_a_session() -> Command {
     let mut command = Command::new("setsid");
     command.args(["env", "--default-signal"]);
@@ -302,7 +302,7 @@ pub(crate) fn pid_in(file: &Path) -> Pid {
 /// No test that works waits this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A script that goes on until it is told: where it writes its number when it has begun, what must
+/// A script that runs until a file appears: where it writes its number when it has begun, what must
 /// be there for it to end, and the script.
 pub(crate) fn until_told(dir: &TempDir) -> (PathBuf, PathBuf, String) {
     let (ready, done) = (dir.path().join("ready"), dir.path().join("done"));

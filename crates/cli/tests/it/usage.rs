@@ -1,4 +1,4 @@
-//! Bad usage: told before anything is sent.
+//! Bad usage: reported before anything is sent.
 
 use tenure_testkit::{Server, ServerKind};
 
@@ -81,13 +81,13 @@ fn several_servers_vote() {
     {
         run.run().code(0).stdout("ran\n");
     }
-    // Two of three cannot be reached: nobody can tell.
+    // Two of three cannot be reached: there is no quorum.
     let ran = of_variable(&[&one, down[0], down[1]]).run().code(69).stdout("");
     ran.says(&["of 2 needed servers granted", "127.0.0.1:1 cannot", "127.0.0.1:2 cannot"]);
     of_variable(&[&one, &one]).run().code(64).stdout("").says(&["named twice"]);
 }
 
-/// Whoever is told that too few servers can tell is told of each of them.
+/// An error about too few servers names each of them.
 #[test]
 fn each_command_names_every_server_that_failed() {
     opened([shared()]);
@@ -104,7 +104,7 @@ fn each_command_names_every_server_that_failed() {
         to("extend").args(["--ttl", "60", "--token", token, &key]),
     ] {
         let ran = run.run().code(69);
-        // The status says of each server whether it may vote, all the same.
+        // The status still says of each server whether it may vote.
         assert!(ran.stdout.is_empty() || ran.stdout.contains("may vote"), "{ran:?}");
         ran.says(&["127.0.0.1:1 cannot be reached", "127.0.0.1:2 cannot be reached"]);
     }

@@ -1,4 +1,4 @@
-//! Waiting: what ends it, and that these are told apart.
+//! Waiting: what ends it, with a different result for each.
 
 use std::fs;
 

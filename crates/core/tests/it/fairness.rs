@@ -18,7 +18,7 @@ pub(crate) struct Before {
 }
 
 impl Before {
-    /// Whoever was passed over.
+    /// The waiters that were passed over.
     pub(crate) fn passed_over(&self, op: &Op, reply: &Reply, wakes: &[Wake]) -> Option<String> {
         let reply = match reply {
             Reply::Voted { reply, .. } => reply,

@@ -30,7 +30,7 @@ pub(crate) const LINES: usize = 3;
 
 /// The connections of one server.
 pub(crate) struct Listeners {
-    /// Hears everything, and is a listener of no channel: nobody may take it for a waiter.
+    /// Receives everything, and subscribes to no channel: no script may take it for a waiter.
     watcher: Raw,
     lines: Vec<Line>,
     control: Raw,
@@ -79,7 +79,7 @@ impl Listeners {
         }
     }
 
-    /// Listens to a channel no more.
+    /// Unsubscribes from a channel.
     pub(crate) fn close(&mut self, index: usize) {
         if self.open.remove(&index) {
             self.lines[index % LINES].raw.cmd(&[b"UNSUBSCRIBE", channels()[index].as_bytes()]);
@@ -95,13 +95,13 @@ impl Listeners {
         self.open.retain(|index| index % LINES != line);
     }
 
-    /// The command that marks the end of what [`Listeners::published`] tells.
+    /// The command that marks the end of what [`Listeners::published`] returns.
     pub(crate) fn mark(&mut self) -> Command {
         self.marks += 1;
         ["PUBLISH", MARK, &self.marks.to_string()].map(|word| word.as_bytes().to_vec()).to_vec()
     }
 
-    /// All messages up to the last mark that were not told yet: channel and text, in order.
+    /// All messages up to the last mark that were not returned yet: channel and text, in order.
     pub(crate) fn published(&mut self) -> Vec<(String, String)> {
         let mut messages = Vec::new();
         loop {
@@ -116,7 +116,7 @@ impl Listeners {
         }
     }
 
-    /// What each channel's listener has heard and not told yet.
+    /// What each channel's subscriber has received and not returned yet.
     pub(crate) fn heard(&mut self) -> Heard {
         // A server answers in order, so what it sent before comes before the answer to PING.
         self.lines.iter_mut().for_each(|line| line.raw.send(&["PING", "x"]));

@@ -24,7 +24,7 @@ pub(crate) struct Model {
     identity: ServerIdentity,
     /// The channels that somebody listens to, by their index.
     open: BTreeSet<usize>,
-    /// The last ticket that each token was told, and its entry, by lock.
+    /// The last ticket that each token got, and its entry, by lock.
     told: BTreeMap<(LockKey, String), (Ticket, Entry)>,
 }
 
@@ -151,7 +151,7 @@ impl Model {
         Some(Before { free, queue, open: self.open.iter().map(name).collect() })
     }
 
-    /// The same op, with the ticket that its waiter was told, or with the entries of its waiters.
+    /// The same op, with the ticket that its waiter got, or with the entries of its waiters.
     pub(crate) fn again(&self, op: &Op) -> Op {
         let mut op = op.clone();
         let told = |key: &LockKey, token: &Token| {
@@ -171,7 +171,7 @@ impl Model {
         op
     }
 
-    /// Changes who listens.
+    /// Changes the subscriptions.
     pub(crate) fn listen(&mut self, change: Listen) {
         match change {
             Listen::Open(index) => _ = self.open.insert(index),

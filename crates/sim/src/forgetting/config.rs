@@ -51,7 +51,7 @@ pub enum ForgettingRule {
     /// Those of a server whose uptime, by its own clock, is the span or more.
     Uptime,
     /// Those of a server whose run the client has known for the span, or whose uptime was that long
-    /// when the client met it first. Clients live for ever and remember.
+    /// when the client met it first. Clients live forever and remember.
     RunMemory,
     /// The marker names no identity.
     NoIdentity,
@@ -61,7 +61,7 @@ pub enum ForgettingRule {
     MissingIsNew,
     /// The first grant writes the marker, and counts.
     FirstGrantWrites,
-    /// The time since a server closed is told by its own clock alone.
+    /// The time since a server closed is measured by its own clock alone.
     ServerClock,
     /// What a closed server renews counts.
     AnyRenewal,

@@ -190,7 +190,7 @@ fn check(
     eligibility
 }
 
-/// Beyond this nothing is told apart: above every span that is searched.
+/// Beyond this nothing is distinguished: above every span that is searched.
 pub(crate) const LONGEST: u64 = 20;
 
 pub(crate) const TICK_MS: u64 = 1_000;

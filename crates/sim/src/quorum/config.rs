@@ -59,9 +59,9 @@ pub enum Timing {
 pub enum NumbersFlaw {
     /// The largest number of a majority is taken, though they differ.
     NaiveMaximum,
-    /// A confirmation raises the number whoever holds the lock, and counts.
+    /// A confirmation raises the number even if another holds the lock, and counts.
     UnconditionalWriteBack,
-    /// A node whose grant was not heard of counts when it is confirmed, whatever its number.
+    /// A node whose grant reply was lost counts when it is confirmed, whatever its number.
     CountLostGrants,
     /// Where all three grant, the middle number is taken, and not confirmed.
     MiddleNumber,

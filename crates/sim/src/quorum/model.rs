@@ -194,7 +194,7 @@ fn begin(state: &mut State, who: u8) {
     attempt.machine = Some(Rc::new(machine));
 }
 
-/// An attempt asks no more. What is under way may still be carried out.
+/// An attempt sends nothing else. What is under way may still be executed.
 fn end(state: &mut State, who: u8, leaves: Number) {
     let attempt = &mut state.attempts[usize::from(who)];
     (attempt.machine, attempt.leaves) = (None, leaves);

@@ -93,7 +93,7 @@ impl Model {
             }
             Reply::Confirmed { answer: Confirmation::Gone, .. } => Ok(Heard::Gone),
             Reply::Confirmed { answer: Confirmation::Other(_), .. } => Ok(Heard::Other),
-            // Its own number is not told.
+            // Its own number is not reported.
             Reply::Confirmed { answer: Confirmation::Faulty(FenceFault::Ahead), .. } => {
                 Ok(Heard::Nothing)
             }

@@ -83,7 +83,7 @@ pub(crate) enum Ask {
     Late,
     /// Carried out; the reply is under way.
     Replied(Heard),
-    /// Over; for the flaws, with the number of a grant that was heard.
+    /// Over; for the flaws, with the number of a grant whose reply arrived.
     Done(Number),
 }
 

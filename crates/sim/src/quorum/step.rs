@@ -128,7 +128,7 @@ impl Model {
     }
 }
 
-/// Whether an attempt waits for an equal number: then it wants to be told soon that time passed.
+/// Whether an attempt waits for an equal number: then it needs to know soon that time passed.
 fn is_in_grace(machine: Option<&Attempt>) -> bool {
     let timer = machine.and_then(Attempt::poll_timer);
     timer.is_some_and(|timer| timer < BEGIN + std::time::Duration::from_secs(1))

@@ -5,7 +5,7 @@ use tenure_sim::{Config, Faults, Flaw, Kind, Limits, search};
 /// Searches with a flaw, and wants this rule broken; by a shortest way, which may be no longer than
 /// it was when this was written.
 fn finds(kind: Kind, steps: usize, flaw: Flaw, config: Config) {
-    // Only a search that goes on from every state can find that somebody waits for ever.
+    // Only a search that goes on from every state can find that a client waits forever.
     let liveness_every = usize::from(kind == Kind::Stuck);
     let limits =
         Limits { states: 1_000_000, liveness_every, seeking: Some(kind), ..Limits::default() };

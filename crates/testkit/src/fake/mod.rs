@@ -111,7 +111,7 @@ impl FakeServer {
     /// Sends bytes nobody asked for on every open connection.
     pub fn push(&self, bytes: &[u8]) {
         for stream in &self.shared.lock().open {
-            // A client that is gone hears nothing.
+            // A client that is gone receives nothing.
             drop((&mut &**stream).write_all(bytes));
         }
     }
@@ -218,7 +218,7 @@ fn serve(stream: &Arc<Stream>, shared: &Shared, mut script: impl FnMut(Vec<Vec<u
             // Under the lock, so that a push does not land within an answer.
             Answer::Send(bytes) => shared.locked(|| (&mut &**stream).write_all(&bytes)),
             Answer::SendAndClose(bytes) => {
-                // A client that is gone hears nothing.
+                // A client that is gone receives nothing.
                 drop(shared.locked(|| (&mut &**stream).write_all(&bytes)));
                 break;
             }

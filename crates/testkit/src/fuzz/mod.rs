@@ -2,7 +2,7 @@
 //!
 //! A target is a test whose name begins with `fuzz_`, beside the parser, so that private ones need
 //! no door. Its seeds are the files of `fuzz/TARGET` in the repository. Inputs whose outcome is new
-//! join the seeds, so the outcome should tell apart what the parser tells apart.
+//! join the seeds, so the outcome should distinguish what the parser distinguishes.
 //!
 //! ```no_run
 //! tenure_testkit::fuzz("numbers", |input| {
@@ -60,7 +60,7 @@ pub fn fuzz<O: Hash>(target: &str, mut test: impl FnMut(&[u8]) -> O) {
             }
         }
     }
-    #[expect(clippy::print_stdout, reason = "figures for whoever asks for the output of tests")]
+    #[expect(clippy::print_stdout, reason = "figures are part of the output of tests")]
     {
         println!("fuzz {target}: {inputs} inputs, {} outcomes", outcomes.len());
     }
@@ -114,7 +114,7 @@ fn smaller(mut input: Vec<u8>, mut fails: impl FnMut(&[u8]) -> bool) -> Vec<u8> 
 fn report(target: &str, input: &[u8]) {
     let dir = root().join("target/fuzz").join(target);
     let path = dir.join(format!("{:016x}", hash(&input)));
-    // What cannot be written is shown all the same.
+    // What cannot be written is still shown.
     drop(fs::create_dir_all(&dir).and_then(|()| fs::write(&path, input)));
     #[expect(clippy::print_stderr, reason = "the test fails: its reader wants to know")]
     {

@@ -74,7 +74,7 @@ impl Proxy {
     /// Refuses new connections; existing ones live on. The port stays ours.
     pub fn refuse(&self) {
         self.change(|rules| rules.refuse = true);
-        // A socket that was told to stop listening stays bound.
+        // A socket that stops listening stays bound.
         shutdown(&*self.listener, Shutdown::Read).expect("stop listening");
     }
 
@@ -104,7 +104,7 @@ impl Proxy {
         self.change(|rules| rules.no_messages = true);
     }
 
-    /// Resets all existing connections; both sides are told. New ones are welcome.
+    /// Resets all existing connections; both sides get the reset. New ones are accepted.
     pub fn cut(&self) {
         let links = self.shared.lock().take_links();
         for server in links.iter().filter_map(|link| link.server.as_ref()) {
@@ -115,7 +115,7 @@ impl Proxy {
     }
 
     /// Resets the client's side of all existing connections; the server's side stays open, and
-    /// the server is not told before [`heal`](Self::heal).
+    /// the server does not notice before [`heal`](Self::heal).
     pub fn half_open(&self) {
         let clients = {
             let mut state = self.shared.lock();
@@ -213,7 +213,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.lock().closed = true;
-        // Wakes the acceptor; an error means that it was told to refuse, and waits elsewhere.
+        // Wakes the acceptor; an error means that it refuses connections, and waits elsewhere.
         shutdown(&*self.listener, Shutdown::Read).ok();
         self.shared.changed.notify_all();
         if let Some(acceptor) = self.acceptor.take() {
@@ -226,7 +226,7 @@ impl Drop for Proxy {
 }
 
 /// Binds a port by its number: only then does the kernel keep it bound when we stop listening.
-/// Nobody is given a bound port who asks for any free one.
+/// A bound port is not given to a process that asks for any free one.
 fn bind() -> (u16, TcpListener) {
     for _ in 0..PORTS_TO_TRY {
         let any = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("find a free port");

@@ -45,7 +45,7 @@ pub(super) struct Lane {
     chunks: VecDeque<(Instant, Chunk)>,
     /// The sender has closed; what is on the way still arrives.
     pub(super) ended: bool,
-    /// The receiver was told so.
+    /// The receiver knows it.
     told: bool,
 }
 
@@ -114,7 +114,7 @@ impl Shared {
         }
     }
 
-    /// Notes that the receiver was told the end; a connection ended both ways is forgotten.
+    /// Notes that the receiver got the end; a connection ended both ways is forgotten.
     pub(super) fn told_end(&self, id: u64, direction: Direction) {
         let mut state = self.lock();
         if let Some(link) = state.links.get_mut(&id) {

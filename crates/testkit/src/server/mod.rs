@@ -130,7 +130,7 @@ impl Server {
         Frozen::new(&self.process)
     }
 
-    /// Kills the process (SIGKILL) and waits for its end; no more when it is dead already.
+    /// Kills the process (SIGKILL) and waits for its end; does nothing when it is dead already.
     pub fn kill(&self) {
         self.process().kill();
     }

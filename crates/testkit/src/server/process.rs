@@ -30,7 +30,7 @@ impl Process {
 
     pub(super) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // An error means that it has ended by itself; the wait tells in both cases.
+            // An error means that it has ended by itself; the wait shows it in both cases.
             drop(child.kill());
             child.wait().expect("wait for the server to end");
         }

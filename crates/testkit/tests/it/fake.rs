@@ -1,4 +1,4 @@
-//! The server that says what it is told to.
+//! The server that replies as its test wants.
 
 use tenure_testkit::{Answer, FakeServer, Raw, Value, eventually};
 

@@ -1,4 +1,4 @@
-//! Faults in what is done to a lock whoever holds it, and in how a value is read.
+//! Faults in forced commands, and in how a value is read.
 
 use super::Mutant;
 

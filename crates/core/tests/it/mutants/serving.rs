@@ -1,4 +1,4 @@
-//! Faults in the library that hands a lock on: whom it passes, whom it serves, whom it tells.
+//! Faults in the library that hands a lock over: whom it skips, serves and notifies.
 
 use super::Mutant;
 

@@ -86,7 +86,7 @@ fn acquire_by_the_holder_raises_the_ttl_and_keeps_the_number() {
     ]);
 }
 
-/// What may hold a lock, and how the holder is told.
+/// What may hold a lock, and how the holder is reported.
 fn others() -> Vec<(&'static str, Seen, Held)> {
     vec![
         ("a client of ours", token(&theirs(), 500), held(bob(), Some(500))),

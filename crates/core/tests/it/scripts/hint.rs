@@ -1,4 +1,4 @@
-//! The hint: whoever waits for a lock of several nodes is told when it is given up.
+//! The notification: waiters for a lock of several nodes learn of its release.
 
 use tenure_core::Channel;
 use tenure_testkit::{Raw, Value};

@@ -57,7 +57,7 @@ fn a_proposal_replaces_the_clock() {
     ]);
 }
 
-/// A refusal tells the last number: the next proposal is to be larger.
+/// A refusal has the last number: the next proposal is to be larger.
 #[test]
 fn every_reply_to_a_proposal_has_the_last_number_and_the_clock() {
     let same =

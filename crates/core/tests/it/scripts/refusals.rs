@@ -5,7 +5,7 @@ use tenure_core::script::Call;
 
 use super::*;
 
-/// A key without an end would be held for ever, so the script itself looks at the TTL.
+/// A key without an end would be held forever, so the script itself looks at the TTL.
 #[test]
 fn an_invalid_ttl_is_refused_by_the_script() {
     for kind in ServerKind::ALL {
@@ -173,7 +173,7 @@ fn a_primary_without_its_replicas_grants_nothing() {
     }
 }
 
-/// A replica would otherwise say that a lock is free which it has not heard of yet.
+/// A replica would otherwise say that a lock is free which has not been replicated yet.
 #[test]
 fn a_replica_answers_nothing_that_may_be_stale() {
     for kind in ServerKind::ALL {

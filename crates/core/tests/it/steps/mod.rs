@@ -21,10 +21,10 @@ use crate::node::START_US;
 pub(crate) enum Step {
     /// A client of ours asks.
     Ask(Op),
-    /// Waiters of ours come back: to acquire with the ticket that they were told, if they were told
-    /// one, or to look by the entry that they joined with.
+    /// Waiters of ours come back: to acquire with the ticket that they got, if they got
+    /// one, or to poll by the entry that they joined with.
     Again(Op),
-    /// A connection of ours listens, or does so no more.
+    /// A connection of ours subscribes, or unsubscribes.
     Listen(Listen),
     /// The clock moves.
     Clock(Move),
@@ -36,7 +36,7 @@ pub(crate) enum Step {
     Flush,
 }
 
-/// What becomes of those who listen; channels and connections by their index.
+/// What becomes of the subscribers; channels and connections by their index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Listen {
     /// A channel has a listener.

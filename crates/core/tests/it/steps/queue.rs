@@ -148,7 +148,7 @@ fn ticket() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Who listens, changes.
+/// The subscriptions change.
 pub(super) fn listen() -> impl Strategy<Value = Step> {
     let index = 0..channels().len();
     let listen = prop_oneof![

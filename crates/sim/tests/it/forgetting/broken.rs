@@ -5,7 +5,7 @@ use tenure_sim::{
     search_forgetting,
 };
 
-/// Searches under a rule, and wants two holders after no more steps than when this was written. The
+/// Searches under a rule, and wants two holders after at most the steps of the first run. The
 /// same search under the chosen rule must find nothing.
 fn refuted(rule: Rule, steps: usize, config: &ForgettingConfig) {
     let limits = Limits { states: 2_000_000, liveness_every: 0, ..Limits::default() };

@@ -125,7 +125,7 @@ fn a_lock_that_is_free_or_released_by_force_is_handed_over_too() {
         row("held, by force", bobs(), force_release(), Release::Released(bob())),
         row("a hash, by force", hash(NO_END), any, Release::Released(hash_holder())),
     ]);
-    // Who steals takes the lock from its holder, and not the places from those who wait.
+    // A steal takes the lock from its holder, and not the places from the waiters.
     check(&[Case(
         "stolen",
         [bobs(), fence(7, 5_000), carol_()],

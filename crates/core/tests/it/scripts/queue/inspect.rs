@@ -1,4 +1,4 @@
-//! Looking at who waits.
+//! Inspecting the queue.
 
 use tenure_core::{FenceFault, Inspection, Source, Waiter};
 
@@ -45,7 +45,7 @@ fn inspect_lists_waiters_in_order() {
     ]);
 }
 
-/// What would be refused is not told as free.
+/// What would be refused is not reported as free.
 #[test]
 fn inspect_reports_what_prevents_a_grant() {
     let row = |name, number_at: Seen, queue_at: Seen, fault| {
@@ -76,8 +76,8 @@ fn inspect_reports_what_prevents_a_grant() {
     ]);
 }
 
-/// Who may not write, and a replica, prove nothing; they are told apart, and answer if that is
-/// wanted.
+/// A user without write access, and a replica, prove nothing; they are distinguished, and answer if
+/// that is wanted.
 #[test]
 fn an_inspection_says_whether_it_is_verified() {
     let unproved = Op::Inspect { key: lock(), unproved: true };
@@ -120,7 +120,7 @@ fn inspect_lists_the_first_hundred_and_counts_all() {
     }
 }
 
-/// Scores that no client of ours writes: an answer all the same, and a queue that goes on.
+/// Scores that no client of ours writes: there is still an answer, and the queue goes on.
 #[test]
 fn odd_scores_are_read_as_tickets() {
     for kind in ServerKind::ALL {

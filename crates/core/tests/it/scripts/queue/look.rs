@@ -1,4 +1,4 @@
-//! One who waits looks.
+//! A waiter polls.
 
 use tenure_core::{Look, LookAnswer};
 
@@ -116,7 +116,7 @@ fn the_same_waiter_may_be_polled_twice() {
     check(&[Case("four", before, op, reply, after, vec![])]);
 }
 
-/// What a look lacks, the acquisition that follows will tell.
+/// The acquisition that follows reports what the poll lacks.
 #[test]
 fn a_poll_tells_a_user_without_a_command_to_acquire() {
     for kind in ServerKind::ALL {

@@ -1,5 +1,5 @@
-//! The queue, as tables: who stands in it, what is asked, the reply, who stands in it afterwards,
-//! and who is told. Alice is the one that asks; bob, carol and dave are others.
+//! The queue, as tables: who is in it, the request, the reply, who is in it afterwards,
+//! and who is notified. Alice sends the request; bob, carol and dave are others.
 
 mod hand_over;
 mod inspect;
@@ -17,7 +17,7 @@ use crate::listeners::{Listeners, channels};
 use crate::steps::TOMBSTONES;
 
 /// One row of a table: its name; the lock's key, the fence key and the queue's key before; the op;
-/// the reply; the three keys after; who is told, in order.
+/// the reply; the three keys after; who is notified, in order.
 struct Case(&'static str, [Seen; 3], Op, Reply, [Seen; 3], Vec<Wake>);
 
 /// Checks the rows on every kind of server.

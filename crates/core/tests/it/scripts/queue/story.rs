@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// One who comes for the lock, over the connection of its number.
+/// A client that asks for the lock, over the connection of its number.
 struct Person {
     token: Token,
     connection: usize,
@@ -81,7 +81,7 @@ fn a_lock_passes_from_waiter_to_waiter_in_ticket_order() {
 
         let first = alice.is_granted(node, None);
         bob.waits(node, 0);
-        // The clock steps back by an hour: those who come later stand behind all the same.
+        // The clock steps back by an hour: later waiters are still behind.
         node.set_clock(NOW - 3_600_000_000);
         carol.waits(node, 1);
         dave.waits(node, 2);

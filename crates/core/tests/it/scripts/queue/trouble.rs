@@ -52,7 +52,7 @@ fn a_user_without_a_queue_command_can_still_release() {
         let mut node = Node::start(kind);
         let _listeners = Listeners::start(&node.server);
         for (rule, (next, after)) in [
-            // Nobody can be told, so nobody is served: those who wait look again by themselves.
+            // No waiter can be notified, so none is served: waiters poll by themselves.
             ("-publish", given_up(nothing())),
             ("-pubsub", given_up(nothing())),
             ("resetchannels", given_up(nothing())),
@@ -61,7 +61,7 @@ fn a_user_without_a_queue_command_can_still_release() {
         ] {
             node.reset();
             put(&mut node, &before());
-            // A user of its own: those who listen must not lose their rights with it.
+            // A user of its own: the subscribers must not lose their rights with it.
             let user =
                 ["ACL", "SETUSER", "poor", "reset", "on", "nopass", "~*", "&*", "+@all", rule];
             assert!(node.cmd(&user).is_ok(), "{kind}: {rule}");
@@ -75,7 +75,7 @@ fn a_user_without_a_queue_command_can_still_release() {
     }
 }
 
-/// Whoever is told of a release will not ask again; so it is told only of one that is complete.
+/// A caller whose release succeeded will not repeat it, so only a complete release succeeds.
 #[test]
 fn a_release_fails_where_its_tombstone_is_refused() {
     let bury = Op::Release {
