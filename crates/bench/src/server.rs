@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_and_calls_inside_scripts_are_told_apart() {
+    fn commands_and_calls_inside_scripts_are_counted_separately() {
         let stats = "# Commandstats\r\n\
              cmdstat_evalsha:calls=30,usec=1\r\ncmdstat_get:calls=4,usec=1\r\n\
              cmdstat_info:calls=9,usec=1\r\ncmdstat_pubsub|numsub:calls=2,usec=1\r\n\

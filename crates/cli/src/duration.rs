@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_durations_are_refused() {
         for text in [
             "",
             ".",

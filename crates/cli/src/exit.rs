@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_are_told_as_shells_tell_them() {
+    fn signals_become_exit_codes_as_in_shells() {
         assert_eq!((of_signal(9), of_signal(11), of_signal(15)), (137, 139, 143));
         assert_eq!((of_signal(-1), of_signal(200)), (u8::MAX, u8::MAX));
     }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cause_is_told() {
+    fn every_cause_is_printed() {
         let error = tenure::Client::connect("nowhere").map(drop).unwrap_err();
         assert!(chain(&error).starts_with("bad server address: "));
     }

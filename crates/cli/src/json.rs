@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_written_can_be_shown_and_is_read_back_as_it_was() {
+    fn any_text_is_printable_and_round_trips() {
         let every = ('\0'..=char::MAX).collect::<String>();
         let written = quoted(&every);
         assert!(written.chars().all(Shown::is_plain));

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_double_up_to_the_most_and_start_again() {
+    fn delays_double_up_to_the_maximum_and_restart() {
         let ms = Duration::from_millis;
         let mut backoff = Backoff::new(ms(10), ms(35));
         let delays: Vec<_> = (0..4).map(|_| backoff.next_delay(500)).collect();

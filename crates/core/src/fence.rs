@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn proposals_stand_for_the_clock_but_not_far_from_it() {
+    fn proposals_replace_the_clock_within_bounds() {
         let hour = 3_600_000_000;
         assert_eq!(least_number(None, 1_000), 1_000);
         assert_eq!(least_number(Some(FencingToken(7)), 1_000), 7);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_far_ahead_is_nobodys_but_its_own_nodes() {
+    fn a_number_far_ahead_affects_only_its_own_node() {
         let hour = 3_600_000_000;
         let number = |number| FencingToken(number);
         assert!(!is_far_ahead(number(1_000 + hour), None, 1_000));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_number_is_the_last() {
+    fn after_the_maximum_there_is_no_number() {
         let max = FencingToken::MAX.get();
         assert_eq!(next_number(max - 1, 0), Ok(FencingToken::MAX));
         assert_eq!(next_number(max, 0), Err(FenceFault::Exhausted));

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_survive_the_trip() {
+    fn labels_round_trip() {
         for label in ["host/7", "", "a b%c", "\u{5907}\u{4efd}", "tab\tend", "100%"] {
             let encoded = HolderLabel::new(label).unwrap();
             assert!(encoded.encoded().bytes().all(|b| b.is_ascii_graphic()), "{encoded:?}");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn others_values_are_foreign() {
+    fn values_of_other_libraries_are_foreign() {
         let ours = b"0123456789abcdef0123456789abcdef@host/7";
         assert_eq!(Holder::from_value(ours).to_string(), "host/7");
         // redis-py and node-redlock write 32 hex digits too: no `@`, not ours.
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_at_the_key_cannot_change_a_terminal_or_forge_a_line() {
+    fn a_foreign_value_cannot_control_a_terminal_or_forge_a_line() {
         let odd = "a\u{1b}[2J\u{202e}\r\nfree\u{200b}";
         let label = HolderLabel::new(odd).unwrap();
         let token = format!("{}@{}", "0".repeat(32), label.encoded());

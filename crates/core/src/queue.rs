@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_survive_the_trip() {
+    fn messages_round_trip() {
         let to = Channel::new(7);
         let grant = Wake::Grant { to: to.clone(), token: "ab@h/1".into() };
         let stand_in = Wake::StandIn {

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_write_is_shown_as_it_is() {
+    fn ordinary_text_is_shown_unchanged() {
         for text in [
             "order:7",
             "\u{8ba2}\u{5355}",
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_a_terminal_or_hides_is_escaped() {
+    fn control_and_hidden_characters_are_escaped() {
         for text in [
             "\u{1b}[2J",
             "\r",
@@ -177,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_shown_is_one_plain_line_of_bounded_length(
+        fn shown_text_is_one_plain_line_of_bounded_length(
             bytes in proptest::collection::vec(any::<u8>(), 0..64),
             text in "\\PC*|(?s).*",
             most in 0_usize..40,

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn it_doubles_while_the_votes_are_split() {
+    fn the_window_doubles_while_the_votes_are_split() {
         let mut spread = Spread::new();
         spread.handle_round(ms(1));
         for whole in [8, 16, 32, 64, 128, 128] {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_longer_than_a_round_and_no_slow_node_makes_it_longer() {
+    fn the_window_is_longer_than_a_round_and_ignores_slow_nodes() {
         let mut spread = Spread::new();
         assert_eq!(spread.whole(), ms(200), "no round yet");
         for (took, whole) in [(1_000, 200), (20, 80), (1_000, 80), (5, 20), (1, 8), (0, 8)] {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_is_as_likely() {
+    fn delays_are_uniform_within_the_window() {
         let mut spread = Spread::new();
         spread.handle_round(ms(1));
         assert_eq!(spread.part(0), Duration::ZERO);

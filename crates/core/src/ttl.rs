@@ -78,8 +78,8 @@ impl Ttl {
 /// The allowance for clocks that run at different rates: 1 % of the TTL, rounded up, and 2 ms.
 ///
 /// With both rates within 1±r, a TTL needs 2r of itself; 1 % covers r = 5 000 ppm, ten times what
-/// ntpd slews. The 2 ms are the server's expiry precision of 1 ms and 1 ms of rounding
-/// (`correctness.md` of the design; RedLock.net uses the same).
+/// ntpd slews. The 2 ms are the server's expiry precision of 1 ms and 1 ms of rounding, as in
+/// RedLock.net.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Drift(Duration);
 
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_is_renewed_has_one_least_ttl_and_each_error_names_it() {
+    fn every_error_names_the_same_minimum_ttl() {
         for lifetime in [Duration::ZERO, Duration::from_micros(1), ms(1), ms(5), ms(10), ms(99)] {
             let error = Ttl::renewed(lifetime).unwrap_err().to_string();
             assert!(error.contains("100ms"), "{error}");
@@ -189,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn lifetimes_at_their_bounds_are_good() {
+    fn lifetimes_at_their_bounds_are_accepted() {
         assert!(Ttl::new(ms(10)).is_ok() && Ttl::renewed(ms(100)).is_ok());
         assert!(Ttl::new(ms(Ttl::MAX_MS)).is_ok());
         assert_eq!(Ttl::new(Duration::from_micros(10_999)).unwrap().as_millis(), 10);
     }
 
     #[test]
-    fn validity_leaves_out_the_drift() {
+    fn validity_excludes_the_drift() {
         for (ttl, drift, margin) in
             [(10, 3, 3), (100, 3, 48), (250, 5, 50), (10_000, 102, 200), (10_001, 103, 200)]
         {

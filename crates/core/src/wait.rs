@@ -266,7 +266,7 @@ mod tests {
     const NEVER: TtlLeft = TtlLeft::Never;
 
     #[test]
-    fn no_and_zero_are_one_try() {
+    fn no_wait_and_a_wait_of_zero_are_one_try() {
         for wait in [Wait::No, Wait::Within(Duration::ZERO)] {
             let mut waiting = Waiting::new(at(5), wait);
             assert_eq!(waiting.handle_held(at(5), NEVER, 0), None);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_wait_outlasts_only_an_outage_it_was_in() {
+    fn an_unlimited_wait_survives_only_outages_after_a_reply() {
         let mut waiting = Waiting::new(at(0), Wait::Forever);
         assert_eq!(waiting.handle_unknown(at(0), 0), None);
         assert!(waiting.handle_held(at(0), NEVER, 0).is_some());
@@ -317,7 +317,7 @@ mod tests {
     const OURS: &[u8] = b"0123456789abcdef0123456789abcdef@h";
 
     #[test]
-    fn each_place_in_the_queue_looks_a_second_later() {
+    fn each_place_in_the_queue_polls_a_second_later() {
         let mut waiting = Waiting::new(at(0), Wait::Forever);
         let ticket = Ticket::new(7).unwrap();
         let mut look = |position, left| {
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_looks_once_a_second_where_nothing_is_watched() {
+    fn the_head_polls_once_a_second_without_tracking() {
         let look = |watched, left| {
             let held = held(OURS, TtlLeft::Ends(left));
             Waiting::next_look(Timestamp::MAX, at(0), &held, 0, watched, 0)
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_ends_a_pause_within_the_spread() {
+    fn a_notification_ends_a_pause_within_the_jitter_window() {
         let mut waiting = Waiting::new(at(0), Wait::Forever);
         waiting.handle_round(ms(1));
         let next = waiting.handle_held(at(0), NEVER, 1_000).unwrap();
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn tries_spread_wider_while_the_votes_are_split() {
+    fn the_jitter_window_grows_while_the_votes_are_split() {
         let mut waiting = Waiting::new(at(0), Wait::Within(ms(1_000)));
         waiting.handle_round(ms(2));
         for half in [8, 16] {
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stand_in_looks_after_the_claim_and_names_the_suspect_once() {
+    fn a_successor_watch_polls_after_the_grant_and_names_the_suspect_once() {
         let mut waiting = Waiting::new(at(0), Wait::Within(ms(5_000)));
         let granted = Channel::new(9);
         assert_eq!(waiting.handle_stand_in(at(10), 1_000, granted.clone()), Some(at(1_012)));

@@ -202,7 +202,7 @@ mod tests {
 
     /// Whatever a row holds is kept, and nothing is added.
     #[test]
-    fn a_row_survives_being_taken_apart() {
+    fn a_row_round_trips() {
         let names = Names::new();
         let mut state = State::new(&Config { clients: 3, attempts: 2, ..Config::default() });
         let who = |client, attempt| Who { client, attempt };

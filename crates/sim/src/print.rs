@@ -265,7 +265,7 @@ mod tests {
     use crate::{config::Config, model::Model, step::Step};
 
     #[test]
-    fn which_client_is_which_does_not_matter_and_all_else_does() {
+    fn states_that_differ_only_in_client_names_are_equal() {
         let model = Model::new(Config::default());
         let after = |steps: &[Step]| {
             let mut state = State::new(&model.config);

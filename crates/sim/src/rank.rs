@@ -84,7 +84,7 @@ mod tests {
     };
 
     #[test]
-    fn only_the_order_is_left() {
+    fn only_the_order_remains() {
         let mut state = State::new(&Config::default());
         let (one, two) = (Who { client: 0, attempt: 0 }, Who { client: 1, attempt: 0 });
         state.server.queue.push(Entry { ticket: 9, who: one, epoch: 0 });

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn smaller_numbers_and_other_holders_of_the_same_are_refused() {
+    fn smaller_numbers_and_equal_ones_of_other_holders_are_refused() {
         let token = |hex: &str| -> Token { format!("{}@", hex.repeat(32)).parse().unwrap() };
         let number = |n| FencingToken::new(n).unwrap();
         let gate = FenceGate::new();

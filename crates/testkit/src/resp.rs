@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_survive_the_wire() {
+    fn commands_round_trip() {
         let mut wire: &[u8] = &encode(&[b"SET".as_slice(), b"k\r\n", b""]);
         let args = read_command(&mut wire).unwrap().unwrap();
         assert_eq!(args, [b"SET".as_slice(), b"k\r\n", b""]);

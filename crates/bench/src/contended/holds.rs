@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_to_a_free_lock_was_not_handed_it() {
+    fn an_acquisition_of_a_free_lock_is_no_hand_over() {
         let mut holds = [hold(0, 1, 0, 1_000, 3_000), hold(1, 5, 4_000, 6_000, 8_000)];
         assert!(summary(&mut holds, 2, &(0..10_000)).handovers.is_empty());
     }

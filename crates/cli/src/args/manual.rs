@@ -6,7 +6,7 @@ use clap_mangen::Man;
 
 /// With `TENURE_WRITE_MANUAL=1` it writes the pages instead.
 #[test]
-fn the_manual_says_what_the_help_says() {
+fn the_manual_matches_the_help() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/man");
     let write = std::env::var_os("TENURE_WRITE_MANUAL").is_some();
     let mut tenure = super::tenure().display_name("tenure");

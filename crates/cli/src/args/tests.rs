@@ -73,7 +73,7 @@ fn options_between_key_and_command_are_bad_usage() {
 }
 
 #[test]
-fn what_is_wrong_is_one_line_with_value_and_bound() {
+fn an_error_is_one_line_with_value_and_bound() {
     for (words, parts) in [
         (&["--ttl", "0.1", "k", "c"][..], &["0.1", "--ttl", "100ms", "500ms"][..]),
         (&["--wait", "soon", "k", "c"], &["soon", "--wait", "a number of seconds"]),
@@ -92,7 +92,7 @@ fn what_is_wrong_is_one_line_with_value_and_bound() {
 }
 
 #[test]
-fn the_command_has_a_quarter_of_the_ttl_to_end_unless_told_otherwise() {
+fn kill_after_is_a_quarter_of_the_ttl_by_default() {
     for (words, ms) in [
         (&["k", "c"][..], 7_500),
         (&["--ttl", "500ms", "k", "c"], 125),
@@ -110,7 +110,7 @@ fn said(line: &[&str]) -> String {
 }
 
 #[test]
-fn what_is_misspelt_is_told_with_what_was_probably_meant() {
+fn a_misspelt_option_gets_a_suggestion() {
     for (line, meant) in [
         (&["run", "--no-wiat", "k", "c"][..], "is `--no-wait` meant?"),
         (&["run", "--sever=redis://h", "k", "c"], "is `--server` meant?"),
@@ -149,7 +149,7 @@ fn an_argument_that_may_be_a_secret_is_not_repeated() {
 }
 
 #[test]
-fn a_key_may_be_given_in_hex_in_place_of_the_first_word() {
+fn a_key_may_be_given_in_hex() {
     for words in [&["--key-hex", "61fF", "c", "x"][..], &["--key-hex", "61fF", "--", "c", "x"]] {
         let run = parsed(words).unwrap();
         assert_eq!(run.key.as_encoded_bytes(), b"a\xff");

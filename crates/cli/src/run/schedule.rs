@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_told_so_early_that_its_grace_ends_before_the_lease() {
+    fn a_command_is_signalled_early_enough_for_its_grace() {
         let mut schedule = schedule();
         let step = schedule.step(at(114_900), Duration::from_millis(5_100));
         assert_eq!(step, Step::EndBy(at(119_900)));

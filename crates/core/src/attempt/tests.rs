@@ -82,7 +82,7 @@ fn equal_numbers_of_a_majority_need_no_confirmation() {
 }
 
 #[test]
-fn unequal_numbers_wait_for_an_equal_one_as_long_as_the_others_took() {
+fn unequal_numbers_wait_for_an_equal_one_for_one_round() {
     let mut attempt = round(3, &[granted(6), granted(7)]);
     assert_eq!(attempt.poll_timer(), Some(at(4)), "the second came at 2 ms");
     assert_eq!(confirms(&mut attempt), []);
@@ -96,7 +96,7 @@ fn unequal_numbers_wait_for_an_equal_one_as_long_as_the_others_took() {
 }
 
 #[test]
-fn no_equal_number_can_come_so_confirmations_are_asked_for_at_once() {
+fn confirmations_start_at_once_when_no_equal_number_can_come() {
     let mut attempt = round(3, &[granted(5), granted(6), granted(7)]);
     assert_eq!(confirms(&mut attempt), [(0, 7), (1, 7)]);
     attempt.handle_confirmed(at(5), NodeId(1), ours(7));
@@ -122,7 +122,7 @@ fn a_node_that_lost_the_key_does_not_count() {
 
 /// The third node's grant was not heard, and was above the largest number that was.
 #[test]
-fn a_number_that_was_not_heard_may_be_larger() {
+fn a_number_whose_reply_was_lost_may_be_larger() {
     let mut attempt = round(3, &[granted(5), granted(7), Vote::Unknown]);
     assert_eq!(confirms(&mut attempt), [(0, 7), (2, 7)]);
     attempt.handle_confirmed(at(5), NodeId(2), ours(9));
@@ -135,7 +135,7 @@ fn a_number_that_was_not_heard_may_be_larger() {
 }
 
 #[test]
-fn a_grant_that_is_heard_late_may_be_larger_too() {
+fn the_number_of_a_late_grant_may_be_larger() {
     let mut attempt = round(3, &[granted(5), granted(7)]);
     attempt.handle_time(at(4));
     assert_eq!(confirms(&mut attempt), [(0, 7), (2, 7)]);
@@ -160,7 +160,7 @@ fn there_are_two_rounds_of_confirmations_and_no_third() {
 }
 
 #[test]
-fn unknown_is_neither_yes_nor_no() {
+fn an_unknown_vote_is_neither_a_grant_nor_a_refusal() {
     assert_eq!(round(3, &[granted(1), refused(), Vote::Unknown]).outcome(), unknown(1, 2));
     let held = Some(Outcome::Held(held(500)));
     assert_eq!(round(3, &[refused(), refused(), Vote::Unknown]).outcome(), held);
@@ -169,7 +169,7 @@ fn unknown_is_neither_yes_nor_no() {
 
 /// Contention and an outage are told apart by all votes, however early the failure is certain.
 #[test]
-fn settled_as_soon_as_certain() {
+fn an_attempt_is_decided_as_soon_as_certain() {
     let held = Some(Outcome::Held(held(500)));
     assert_eq!(round(5, &[refused(), refused()]).outcome(), None);
     assert_eq!(round(5, &[refused(), refused(), refused()]).outcome(), held);
@@ -224,7 +224,7 @@ fn votes_are_split_when_nobody_may_have_a_majority() {
 
 /// Of three refusals by three nodes one may stay: the second to end is the one to wait for.
 #[test]
-fn the_refusal_is_the_one_with_whose_end_a_majority_may_be_free() {
+fn the_reported_refusal_is_the_one_whose_end_frees_a_majority() {
     let refused = |ms| Vote::Refused { held: held(ms), last_number: Some(n(ms)) };
     let attempt = round(3, &[refused(900), refused(100)]);
     assert_eq!(attempt.outcome(), Some(Outcome::Held(held(100))));
@@ -275,7 +275,7 @@ fn all_but_those_that_refused_are_undone() {
 }
 
 #[test]
-fn an_outcome_stands_and_late_grants_are_told() {
+fn an_outcome_is_final_and_late_grants_are_reported() {
     let mut attempt = round(1, &[Vote::Unknown]);
     attempt.handle_vote(at(2), NodeId(0), granted(1));
     assert_eq!(attempt.outcome(), unknown(0, 1));
@@ -290,7 +290,7 @@ fn an_outcome_stands_and_late_grants_are_told() {
 }
 
 #[test]
-fn a_vote_stands() {
+fn a_vote_is_final() {
     let mut attempt = round(3, &[refused()]);
     attempt.handle_vote(at(2), NodeId(0), granted(1));
     assert!(!attempt.holds(NodeId(0)));

@@ -15,7 +15,7 @@ fn settings(ttl: u64) -> LeaseSettings {
 }
 
 #[test]
-fn renewed_at_a_third_and_lost_a_margin_before_the_end() {
+fn a_lease_is_renewed_at_a_third_and_lost_a_margin_before_its_end() {
     // TTL 10 s: drift 102 ms, validity 9 898 ms, margin 200 ms.
     let mut lease = Lease::new(at(0), settings(10_000));
     assert_eq!(lease.deadline(), at(9_898));
@@ -55,7 +55,7 @@ fn a_failed_renewal_is_tried_again_soon_and_blips_do_not_add_up() {
 }
 
 #[test]
-fn loss_is_one_way() {
+fn a_loss_is_final() {
     let mut lease = Lease::new(at(0), settings(10_000));
     assert!(lease.poll_renewal(at(3_300), Duration::ZERO));
     lease.handle_renewed(at(9_800), at(3_300));
@@ -67,7 +67,7 @@ fn loss_is_one_way() {
 }
 
 #[test]
-fn a_lease_that_ran_out_is_held_again_when_its_key_was_there_all_the_time() {
+fn an_expired_lease_is_held_again_with_a_proof() {
     let mut lease = Lease::new(at(0), settings(10_000));
     assert!(lease.poll_renewal(at(3_300), Duration::ZERO));
     lease.handle_time(at(20_000));
@@ -85,7 +85,7 @@ fn a_lease_that_ran_out_is_held_again_when_its_key_was_there_all_the_time() {
 }
 
 #[test]
-fn a_proof_that_comes_too_late_or_to_one_that_is_over_changes_nothing() {
+fn a_late_proof_changes_nothing() {
     let mut lease = Lease::new(at(0), settings(10_000));
     lease.handle_proved(at(30_000), at(30_000 - 9_698));
     assert_eq!(lease.lost(), Some(&LossReason::Expired));
@@ -119,7 +119,7 @@ fn a_proof_renews_a_lease_that_is_held() {
 }
 
 #[test]
-fn a_longest_hold_ends_the_lease() {
+fn max_hold_ends_the_lease() {
     let mut lease =
         Lease::new(at(0), LeaseSettings { max_hold: Some(ms(5_000)), ..settings(10_000) });
     assert!(lease.poll_renewal(at(4_999), Duration::ZERO));
@@ -140,7 +140,7 @@ fn without_renewal_only_the_end_is_due() {
 }
 
 #[test]
-fn the_longest_ttl_is_not_lost_at_once() {
+fn the_largest_ttl_is_not_lost_at_once() {
     for ttl in [Ttl::MAX_MS, 10_000 * 365 * 24 * 3_600_000, 500 * 365 * 24 * 3_600_000] {
         let mut lease = Lease::new(at(5), settings(ttl));
         lease.handle_time(at(1_000_000));
@@ -157,7 +157,7 @@ fn renewals_go_along_with_one_that_is_due() {
 
 /// The caller extends to each part of the TTL, at each pace; the server answers at once.
 #[test]
-fn an_extension_of_any_length_puts_no_renewal_off_past_the_end() {
+fn no_extension_delays_a_renewal_past_the_end() {
     for (ttl, percent, every) in [100, 3_000, 10_000].into_iter().flat_map(|ttl| {
         [1, 3, 10, 33, 50, 66, 67, 90, 99, 100, 101, 150, 300, 1_000]
             .into_iter()
@@ -211,7 +211,7 @@ fn a_renewal_that_fails_is_tried_again_before_the_end() {
 }
 
 #[test]
-fn a_loss_in_a_pause_of_the_process_is_told_as_one() {
+fn a_loss_during_a_pause_is_reported_as_a_pause() {
     let pause = |from, to| Pause { from: at(from), to: at(to) };
     let after = |pause, failing| {
         let mut lease = Lease::new(at(0), settings(10_000));
@@ -244,7 +244,7 @@ fn a_loss_in_a_pause_of_the_process_is_told_as_one() {
 }
 
 #[test]
-fn a_lease_that_was_lost_in_a_pause_is_held_again_when_its_key_was_there_all_the_time() {
+fn a_lease_lost_during_a_pause_is_held_again_with_a_proof() {
     let mut lease = Lease::new(at(0), settings(10_000));
     lease.handle_pause(Pause { from: at(3_300), to: at(20_000) });
     assert!(lease.lost().is_some_and(LossReason::ran_out));

@@ -34,7 +34,7 @@ fn closed(cause: MarkerCause, left: u64) -> Eligibility {
 }
 
 #[test]
-fn a_server_without_a_marker_is_closed_until_both_clocks_have_gone_on() {
+fn a_server_without_a_marker_is_closed_until_both_clocks_have_passed() {
     let (mut marker, a) = (None, server("a", "1"));
     let at = |client_ms| MarkerCheck { client_ms, ..check() };
     assert_eq!(visit(&mut marker, at(5_000), &a, 1_000), closed(MarkerCause::New, G));
@@ -50,7 +50,7 @@ fn a_server_without_a_marker_is_closed_until_both_clocks_have_gone_on() {
 }
 
 #[test]
-fn a_clock_that_was_ahead_makes_nobody_wait_twice() {
+fn a_clock_that_was_ahead_causes_no_second_wait() {
     let (mut marker, a) = (None, server("a", "1"));
     let at = |client_ms| MarkerCheck { client_ms, ..check() };
     _ = visit(&mut marker, at(7_000_000), &a, 9_000_000);
@@ -111,7 +111,7 @@ fn each_lock_waits_for_its_own_span_on_a_server_that_lost_its_marker() {
 }
 
 #[test]
-fn a_durable_server_opens_at_once_after_a_restart_and_after_nothing_else() {
+fn only_a_restart_opens_a_durable_server_at_once() {
     let durable = MarkerCheck { is_durable: true, ..check() };
     let mut opened = None;
     let by_hand = MarkerCheck { mode: MarkerMode::Open, ..check() };
@@ -135,7 +135,7 @@ fn a_durable_server_opens_at_once_after_a_restart_and_after_nothing_else() {
 }
 
 #[test]
-fn by_hand_opens_what_had_no_marker_and_nothing_else() {
+fn opening_by_hand_needs_a_missing_marker() {
     let by_hand = MarkerCheck { mode: MarkerMode::Open, ..check() };
     let (mut marker, a) = (None, server("a", "1"));
     assert_eq!(visit(&mut marker, check(), &a, 0), closed(MarkerCause::New, G));
@@ -152,7 +152,7 @@ fn peeking_writes_nothing() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_closed_and_left_alone() {
+fn an_unreadable_marker_is_closed_and_left_alone() {
     let unusable = check().judge(MarkerFound::OtherType, Some(&server("a", "1")), 0);
     assert_eq!(unusable, (Eligibility::Closed(Closure::Unusable), None));
     let hidden = check().judge(MarkerFound::Nothing, None, 0);

@@ -300,7 +300,7 @@ mod tests {
 
     /// What only tells waiters, or is asked for by `inspect` alone, a lease can do without.
     #[test]
-    fn every_command_that_a_lease_needs_is_proved() {
+    fn every_command_that_a_lease_needs_is_checked() {
         let rights = include_str!("rights.lua").lines().skip_while(|l| !l.contains("local needed"));
         let needed: BTreeSet<_> =
             rights.take(2).flat_map(|l| l.split(['\'', ' '])).filter(|w| !w.is_empty()).collect();

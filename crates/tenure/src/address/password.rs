@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_blotted_out_in_whatever_form_it_is_repeated() {
+    fn a_password_is_removed_in_every_encoding() {
         let secret = Secret::new("S3cr\"et\n\u{e9}".into());
         for repeated in
             ["S3cr\"et\n\u{e9}", "s3CR\"ET\n\u{e9}", "S3cr\"et \u{e9}", "S3cr\\\"et\\n\\u{e9}"]

@@ -109,7 +109,7 @@ fn of_file(path: &std::path::Path) -> Result<(String, Option<String>), String> {
 }
 
 #[test]
-fn a_password_file_is_a_short_regular_one_and_one_that_all_may_read_is_warned_about() {
+fn a_password_file_must_be_short_and_regular_and_a_readable_one_warns() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let dir = TempDir::new();
@@ -188,7 +188,7 @@ proptest! {
     }
 
     #[test]
-    fn a_server_that_repeats_the_password_repeats_it_to_nobody(
+    fn a_password_in_a_server_message_is_removed(
         password in "[!-~]{4,12}",
         before in "(?s).{0,20}",
         after in "(?s).{0,20}",

@@ -52,7 +52,7 @@ mod tests {
     use crate::error::NodeErrorKind;
 
     #[test]
-    fn that_a_request_may_still_arrive_is_not_forgotten() {
+    fn a_request_that_may_still_arrive_is_remembered() {
         let error = |kind| NodeError::new(&"n".into(), kind);
         let mut asked = Asked::default();
         let kind = |asked: &Asked| asked.trouble.as_ref().map(NodeError::kind);

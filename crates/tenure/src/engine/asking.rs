@@ -279,7 +279,7 @@ mod tests {
 
     /// Of three nodes.
     #[test]
-    fn two_that_agree_are_enough_and_one_is_not() {
+    fn two_equal_replies_are_enough_and_one_is_not() {
         let certain = |answers: &[Option<&[u8]>]| {
             inspected(quorum(), answers.iter().copied().map(seen).collect()).is_ok()
         };

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_ends_a_pause() {
+    fn a_notification_ends_a_pause() {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, pause_for_a_day());

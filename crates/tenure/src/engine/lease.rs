@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ran_out_may_be_held_again() {
+    fn an_expired_lease_may_be_held_again() {
         let cell = cell();
         assert!(cell.valid_for().is_some());
         cell.lose(LossReason::Expired);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_the_loss_is_told_of_one_that_was_undone() {
+    fn an_undone_lease_notifies_callers_that_await_the_loss() {
         let cell = cell();
         let mut lost = std::pin::pin!(cell.lost());
         assert!(block_on(poll_once(lost.as_mut())).is_none());
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_lost_for_good_stays_so_for_the_first_reason() {
+    fn a_final_loss_keeps_its_first_reason() {
         let paused = LossReason::Paused { pause: Duration::from_secs(5) };
         for (reasons, first) in [
             ([paused.clone(), LossReason::Released], paused),

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_waits_for_more_answers_than_are_enough() {
+    fn a_call_waits_for_no_more_replies_than_needed() {
         let told = || -> Call { Box::pin(ready(Ok(Reply::Free))) };
         let calls = vec![told(), Box::pin(pending()), told()];
         let two = each_until(calls, |answers| answers.len() == 2);

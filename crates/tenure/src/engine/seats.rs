@@ -175,7 +175,7 @@ mod tests {
 
     /// The second node has its key since after the first renewal was sent.
     #[test]
-    fn a_key_that_was_not_there_all_the_time_does_not_count() {
+    fn a_key_with_a_gap_does_not_count() {
         let granted = Seat::granted(Standing::default(), at(1));
         let mut seats = Seats::new(vec![granted, Seat::asked()], at(1));
         assert!(renew(&mut seats, 10, 0));
@@ -202,7 +202,7 @@ mod tests {
 
     /// Only a node is left alone at a release that has nothing of the lease and never will.
     #[test]
-    fn a_release_reckons_with_whatever_may_be_on_the_node() {
+    fn a_release_covers_everything_that_may_be_on_the_node() {
         let mut untold = Seats::new(vec![Seat::default()], at(1));
         untold.untold(NodeId(0));
         let untold = untold.seats.remove(0);
@@ -223,7 +223,7 @@ mod tests {
     /// The second was asked once more than it has answered, the third has its key since after the
     /// last proof.
     #[test]
-    fn after_the_end_only_a_key_that_nothing_can_have_made_anew_counts() {
+    fn after_expiry_only_a_key_that_cannot_be_new_counts() {
         let granted = || Seat::granted(Standing::default(), at(1));
         let mut seats = Seats::new(vec![granted(), granted(), Seat::default()], at(1));
         seats.ask(NodeId(1));

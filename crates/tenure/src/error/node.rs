@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_behind_an_error_is_a_plain_line_and_keeps_its_type_when_it_is_one_already() {
+    fn the_cause_of_an_error_is_a_plain_line() {
         let error = || NodeError::new(&"a".into(), NodeErrorKind::Refused);
         let odd = error().with_source("ERR x\r\n2026 INFO forged\u{1b}[2J\u{202e}");
         let shown = format!("{odd} {odd:?} {}", odd.source().unwrap());

@@ -86,14 +86,14 @@ mod tests {
     }
 
     #[test]
-    fn one_error_is_as_it_is() {
+    fn a_single_error_is_returned_unchanged() {
         let errors = NodeErrors::of([error("a")]).unwrap();
         assert_eq!(errors.to_string(), "the server a cannot be reached");
         assert_eq!(errors.source().unwrap().to_string(), "no way to a");
     }
 
     #[test]
-    fn of_several_each_is_told_with_what_is_behind_it() {
+    fn several_errors_are_each_shown_with_their_causes() {
         let errors = NodeErrors::of(["a", "b"].map(error)).unwrap();
         let text = "the server a cannot be reached: no way to a; \
                     the server b cannot be reached: no way to b";

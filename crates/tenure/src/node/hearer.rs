@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_go_to_all_who_listen_and_to_nobody_else() {
+    fn notifications_go_to_subscribers_only() {
         let key = |key: &str| LockKey::new(key).unwrap();
         let (one, two, other) =
             (Hearer::new(&key("k")), Hearer::new(&key("k")), Hearer::new(&key("x")));

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_of_one_table_tell_each_other_of_a_release() {
+    fn clients_of_one_table_notify_each_other_of_a_release() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, tell_each_other());
     }

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_goes_on_until_the_server_tells_another() {
+    fn a_server_instance_lasts_until_another_run_id_is_read() {
         let first = Run::met(&told("a"), None);
         assert!(!first.is_later);
         assert!(Rc::ptr_eq(&first, &Run::met(&told("a"), Some(&first))));
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_name_each_connection_may_have_met_another() {
+    fn without_a_run_id_each_connection_may_be_to_another_instance() {
         let silent = Run::met(&told(""), None);
         assert!(silent.id.is_none() && !silent.is_later);
         assert!(Run::met(&told(""), Some(&silent)).is_later);

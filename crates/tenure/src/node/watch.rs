@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_gone_is_told_nothing_and_makes_room() {
+    fn a_dropped_watcher_gets_nothing_and_makes_room() {
         let watches = Watches::default();
         let told = Rc::new(Cell::new(0));
         let watch = |n: usize| {

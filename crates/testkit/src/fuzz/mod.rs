@@ -1,8 +1,9 @@
 //! Fuzzing: a parser is fed with what it was not made for, again and again.
 //!
-//! A target is a test whose name begins with `fuzz_`, beside the parser, so that private ones need
-//! no door. Its seeds are the files of `fuzz/TARGET` in the repository. Inputs whose outcome is new
-//! join the seeds, so the outcome should distinguish what the parser distinguishes.
+//! A target is a test whose name begins with `fuzz_`, beside the parser, so that
+//! parsers stay private. Its seeds are the files of the directory of its name in `fuzz/`. Inputs
+//! whose outcome is new join the seeds, so the outcome should distinguish what the parser
+//! distinguishes.
 //!
 //! ```no_run
 //! tenure_testkit::fuzz("numbers", |input| {
@@ -129,7 +130,7 @@ mod tests {
 
     /// What it is for: a fault behind a few bytes in the right order is found, and made small.
     #[test]
-    fn a_fault_is_found_and_made_small() {
+    fn a_failure_is_found_and_minimized() {
         let mut mutator = Mutator::new(1);
         let mut pool = vec![b"*3\r\n$1\r\n7\r\n:1\r\n_\r\n".to_vec()];
         // Deep, and only reached step by step.

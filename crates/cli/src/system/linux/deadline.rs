@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_told_through_the_file_system() {
+    fn a_deadline_is_passed_through_the_file_system() {
         let deadline = Deadline::new();
         let name = deadline.variable();
         assert_eq!(Deadline::read(name.as_ref()), None, "not known yet");

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_another_process_has_now_gets_no_signal() {
+    fn a_reused_process_number_gets_no_signal() {
         let mut sleep = std::process::Command::new("sleep").arg("300").spawn().unwrap();
         let mut process = Process::find(Pid::from_child(&sleep)).unwrap();
         process.started += 1;

@@ -90,7 +90,7 @@ fn answer(text: &str) -> Answer {
 }
 
 #[test]
-fn a_reply_to_another_request_is_not_taken() {
+fn a_reply_to_another_request_is_rejected() {
     for op in ops() {
         let wrong = Err(Misread::WrongRequest { request: 7 });
         let other =
@@ -163,7 +163,7 @@ fn each_op_takes_the_forms_of_its_own_script_and_no_others() {
 }
 
 #[test]
-fn a_number_is_spelt_one_way() {
+fn a_number_has_one_spelling() {
     for digits in ["0", "00", "+5", "-5", "05", "5.0", "5e3", "0x5", "''", "x", "9007199254740992"]
     {
         assert!(read(&acquire(), 7, answer(&format!("granted {digits}"))).is_err(), "{digits}");
@@ -185,7 +185,7 @@ fn a_number_is_spelt_one_way() {
 }
 
 #[test]
-fn an_answer_that_contradicts_its_question_is_not_taken() {
+fn a_reply_that_contradicts_its_request_is_rejected() {
     let held = format!("held {OURS} :5");
     for (op, reply) in [
         (acquire(), held.as_str()),

@@ -209,7 +209,7 @@ mod tests {
 
     /// A lock of 10 s allows 102 ms, and one of 30 s 302 ms.
     #[test]
-    fn a_jump_is_more_than_the_drift_beyond_what_both_looks_allow() {
+    fn a_step_is_a_move_beyond_drift_and_uncertainty() {
         // After 10 s the clocks may be 10 ms apart by being bent.
         let mut clock = clock(&[(0, 10, 50_000), (10_000, 10_010, 60_122)]);
         assert_eq!(jumped(&mut clock, 10_010, 10), None, "112 - 10 is not above 102");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_over_when_every_key_of_before_has_ended() {
+    fn a_step_is_over_when_every_earlier_key_has_expired() {
         let mut clock = clock(&[(0, 0, 50_000), (1_000, 1_000, 91_000)]);
         assert!(jumped(&mut clock, 1_000 + 10_101, 10).is_some());
         assert!(jumped(&mut clock, 1_000 + 10_102, 10).is_none());
@@ -230,7 +230,7 @@ mod tests {
 
     /// This process was stopped between a request and its reply for 40 s.
     #[test]
-    fn a_late_look_is_no_jump_and_hides_none() {
+    fn a_late_reading_is_no_step_and_hides_none() {
         let mut stopped =
             clock(&[(0, 0, 50_000), (1_000, 41_000, 51_000), (42_000, 42_000, 92_000)]);
         assert_eq!(jumped(&mut stopped, 42_000, 10), None);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_jump_does_not_hide_a_larger_one_nor_the_other_way_round() {
+    fn small_and_large_steps_do_not_hide_each_other() {
         let looks = [(0, 0, 50_000), (1_000, 1_000, 91_000), (11_000, 11_000, 101_150)];
         let mut clock = clock(&looks);
         assert_eq!(jumped(&mut clock, 11_001, 30), Some((true, 40_139)), "both, since 0");
@@ -271,7 +271,7 @@ mod tests {
     /// One that runs 2 % fast, at looks that are each too close to the one before to tell, for as
     /// long as it does.
     #[test]
-    fn a_clock_that_runs_too_fast_is_noticed_however_often_it_is_looked_at() {
+    fn a_fast_clock_is_noticed_however_often_it_is_read() {
         for pause in [1, 7, 100, 1_000] {
             let fast = (0..120_000 / pause).map(|n| n * pause).map(|now| (now, now, now * 51 / 50));
             let mut clock = clock(&fast.collect::<Vec<_>>());
@@ -288,7 +288,7 @@ mod tests {
 
     /// It runs 8 % fast, and then leaps.
     #[test]
-    fn what_goes_on_is_told_once_and_what_is_worse_again() {
+    fn a_step_is_reported_once_and_again_when_it_grows() {
         let (mut clock, mut told) = (WallClock::default(), Vec::new());
         for now in (0..60_000).step_by(10) {
             let leap = if now < 50_000 { 0 } else { 40_000 };
@@ -321,7 +321,7 @@ mod tests {
 
     /// Looks are merged as they grow old, and a step ends no later for that.
     #[test]
-    fn a_step_is_over_in_time_among_many_looks() {
+    fn a_step_is_over_in_time_among_many_readings() {
         let mut clock = WallClock::default();
         for now in (0..60_000).step_by(10) {
             let step = if now < 20_000 { 0 } else { 1_000 };
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn another_run_is_not_compared() {
+    fn readings_of_another_server_instance_are_not_compared() {
         let mut clock = clock(&[(0, 0, 50_000)]);
         clock.forget();
         clock.look(at(1_000), at(1_000), 91_000_000);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn no_reading_is_too_large() {
+    fn the_largest_reading_is_accepted() {
         let mut clock = WallClock::default();
         clock.look(at(0), at(0), u64::MAX);
         clock.look(at(1), Timestamp::MAX, 0);

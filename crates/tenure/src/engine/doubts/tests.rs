@@ -133,7 +133,7 @@ fn of_two_addresses_of_one_server_the_first_counts() {
 
 /// It may have voted already, in an attempt that goes on.
 #[test]
-fn of_two_addresses_the_one_that_was_known_before_counts() {
+fn of_two_addresses_the_one_known_first_counts() {
     let (nodes, mut records) = nodes(2, true);
     runs(&nodes[1], "one", false);
     meet(&mut records);
@@ -149,7 +149,7 @@ fn of_two_addresses_the_one_that_was_known_before_counts() {
 }
 
 #[test]
-fn servers_that_hide_their_runs_are_not_taken_for_one() {
+fn servers_that_hide_their_run_ids_count_as_different() {
     let (nodes, mut records) = nodes(2, false);
     nodes.iter().for_each(|node| runs(node, "", false));
     meet(&mut records);
@@ -157,7 +157,7 @@ fn servers_that_hide_their_runs_are_not_taken_for_one() {
 }
 
 #[test]
-fn a_clock_that_jumped_is_doubted_although_the_keys_are_kept() {
+fn a_server_whose_clock_stepped_is_ineligible_even_with_its_keys() {
     let (nodes, mut records) = nodes(1, true);
     runs(&nodes[0], "one", false);
     meet(&mut records);
@@ -169,7 +169,7 @@ fn a_clock_that_jumped_is_doubted_although_the_keys_are_kept() {
 
 /// An address that leads to another host now: that one's clock has not jumped.
 #[test]
-fn the_clock_of_another_run_is_not_compared() {
+fn the_clock_of_another_server_instance_is_not_compared() {
     for (is_another, doubted) in [(false, Some(NodeErrorKind::ClockJumped)), (true, None)] {
         let (nodes, mut records) = nodes(1, true);
         runs(&nodes[0], "one", false);

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_there_while_its_socket_is_and_hsockets_what_is_sent() {
+    fn a_client_is_present_while_its_socket_is_and_receives_messages() {
         let directory = TempDir::new();
         let directory = directory.path();
         let sockets = Sockets::beside(&directory.join("locks.db"));

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_other_files_name_nobody() {
+    fn lines_of_other_files_name_no_process() {
         let line = "1: POSIX  ADVISORY  WRITE 4711 fe:01:131072 1073741826 1073742335";
         assert_eq!(holder(line, 131_072), Some(4711));
         assert_eq!(holder(line, 131_073), None);

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn without_its_directory_there_are_no_turns_and_the_store_is_used_without() {
+    fn without_its_directory_the_store_is_used_without_turns() {
         let directory = TempDir::new();
         let turns = Turns::at(&directory.path().join("there is none/here"));
         assert!(turns.take().unwrap().is_none());

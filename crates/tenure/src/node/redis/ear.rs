@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_messages_on_its_own_channel_are_heard() {
+    fn only_messages_on_its_own_channel_count() {
         let mut ear = Ear::new();
         let fields = |words: &[&str]| -> Vec<Answer> {
             words.iter().map(|word| Answer::Bytes(word.as_bytes().to_vec())).collect()
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_proof_is_an_answer_and_a_message_in_either_order() {
+    fn verification_needs_a_reply_and_a_message_in_either_order() {
         let good = Answer::Array(vec![Answer::Int(1), Answer::Int(0)]);
         for message_first in [true, false] {
             let mut ear = Ear::new();

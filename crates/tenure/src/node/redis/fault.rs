@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_not_repeated() {
+    fn an_error_repeats_nothing_that_was_sent() {
         let words = "ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'hunter2'";
         assert!(!shortened(words).contains("hunter2"));
         assert!(is_noscript("NOSCRIPT No matching script.") && !is_noscript("ERR NOSCRIPT"));

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_channel_is_asked_for_once_and_given_up_once() {
+    fn a_channel_is_subscribed_once_and_unsubscribed_once() {
         let (mut subscriptions, mut out) = (Subscriptions::default(), BytesMut::new());
         let channel = Channel::named("c");
         let mut set = |is_wanted| subscriptions.set(&channel, is_wanted, &mut out);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_about_channels_is_read() {
+    fn only_messages_about_channels_are_read() {
         let text = |text: &str| Answer::Bytes(text.into());
         let fields = |kind| [text(kind), text("c"), Answer::Int(1)];
         for kind in ["subscribe", "unsubscribe"] {

@@ -75,7 +75,7 @@ fn what_is_not_resp_is_refused() {
 
 /// At the header: nothing that was announced is waited for.
 #[test]
-fn what_no_request_is_answered_with_is_refused_at_once() {
+fn a_reply_that_fits_no_request_is_refused_at_once() {
     for kind in "*~%|>".chars() {
         for count in ["1025", "536870912", "9223372036854775807", "18446744073709551615"] {
             let header = format!("{kind}{count}\r\n");
@@ -97,7 +97,7 @@ fn what_no_request_is_answered_with_is_refused_at_once() {
 
 /// Not even their beginnings grow beyond the bound together.
 #[test]
-fn of_long_strings_the_beginning_is_kept() {
+fn only_the_beginning_of_a_long_string_is_kept() {
     let long = format!("$100000\r\n{}\r\n", "x".repeat(100_000));
     let (mut decoder, mut input) = (Decoder::default(), BytesMut::from(&long[..]));
     let Some(Incoming::Reply(Answer::Bytes(kept))) = decoder.next(&mut input).unwrap() else {
