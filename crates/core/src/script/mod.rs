@@ -5,105 +5,20 @@
 //! the same sequences and demands equal replies.
 
 mod reply;
+mod texts;
 
 pub use reply::{Answer, Misread, read};
+pub use texts::{ALL, Script};
+
+use texts::{
+    ACQUIRE, CHECKED_ACQUIRE, CHECKED_CLOCK, CHECKED_CONFIRM, CHECKED_RENEW, CHECKED_RESUME,
+    CHECKED_STEAL, CLOCK, CONFIRM, FORCE_RELEASE, INSPECT, LOOK, RELEASE, RENEW, RESUME, STEAL,
+};
 
 use crate::{
     Inspection, LockKey, Look, MARKER_KEY, MarkerCheck, MarkerMode, Op, Place, Token, Ttl,
     fence_ttl,
 };
-
-/// A script that servers run.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Script {
-    /// What it does, for logs.
-    pub name: &'static str,
-    /// The Lua source.
-    pub text: &'static str,
-    /// The SHA-1 of the source, in hex. A constant: hosts in FIPS mode refuse to compute one.
-    pub sha1: &'static str,
-}
-
-/// The keys, the libraries, the body.
-macro_rules! text {
-    ($name:literal $(, $library:literal)*) => {
-        concat!(
-            "local K, F, Q = KEYS[1], KEYS[2], KEYS[3]\n",
-            include_str!("lib.lua"),
-            $(include_str!($library),)*
-            include_str!(concat!($name, ".lua"))
-        )
-    };
-}
-
-macro_rules! script {
-    ($name:literal, $sha1:literal $(, $library:literal)*) => {
-        Script { name: $name, text: text!($name $(, $library)*), sha1: $sha1 }
-    };
-}
-
-/// The same op, behind the check of the server's marker.
-macro_rules! checked {
-    ($name:literal, $sha1:literal $(, $library:literal)*) => {
-        Script {
-            name: concat!("checked ", $name),
-            text: concat!(
-                include_str!("marker.lua"),
-                "\nlocal function op()\n",
-                text!($name $(, $library)*),
-                "end\n",
-                include_str!("checked.lua")
-            ),
-            sha1: $sha1,
-        }
-    };
-}
-
-static ACQUIRE: Script =
-    script!("acquire", "5ad79d2187bd4105deb9a9947b2fb54b1dc39d2b", "queue.lua", "rights.lua");
-static RESUME: Script = script!("resume", "02d1681ed890ff73e881a80438a8c5f6eeb09a84", "rights.lua");
-static STEAL: Script = script!("steal", "08fc17f3549130a512fcf0cc806d8706bbf417d1", "rights.lua");
-static RELEASE: Script =
-    script!("release", "73d3596b0147f15d79dafdad74cc04e39cc6a3b0", "queue.lua");
-static FORCE_RELEASE: Script =
-    script!("force_release", "47838e0c884e1246efe8db9d6f4ae2eb3b9e7918", "queue.lua");
-static INSPECT: Script =
-    script!("inspect", "19c86b18f36fd090fde1c32123158e94d222510f", "queue.lua");
-static CONFIRM: Script = script!("confirm", "8d3572543a0d5a035377bcc2c5eec366b7cb83a6");
-static CLOCK: Script = script!("clock", "73179ea6dcfd60ac218598930dbfdae0e28aeae0");
-static RENEW: Script = script!("renew", "73841e047d27c26e2af779ff4c0a67433f8eb705");
-static LOOK: Script = script!("look", "e9a5fe24962b29d80244c5db7171eea05c99870f", "queue.lua");
-
-static CHECKED_ACQUIRE: Script =
-    checked!("acquire", "61b60a355a1d294210a1a455f488cf36961b2726", "queue.lua", "rights.lua");
-static CHECKED_CONFIRM: Script = checked!("confirm", "6bb5840afdb139771966224a2404570caf09cb30");
-static CHECKED_RENEW: Script = checked!("renew", "3c7261b1fbc7bb95d945bdb1d46eb908208f7aa9");
-static CHECKED_RESUME: Script =
-    checked!("resume", "978fd52694e23ae16925abda4b9c0eced8abfaf2", "rights.lua");
-static CHECKED_STEAL: Script =
-    checked!("steal", "f6514c58fe8907ffc9e41c2e328256bc3675f2e0", "rights.lua");
-static CHECKED_CLOCK: Script = checked!("clock", "498d2cb05fc3c12c18729adaf42d1367b844ba24");
-
-/// Every script, for tests and for those who audit them.
-pub static ALL: [&Script; 16] = [
-    &ACQUIRE,
-    &CONFIRM,
-    &RENEW,
-    &RELEASE,
-    &RESUME,
-    &STEAL,
-    &FORCE_RELEASE,
-    &INSPECT,
-    &LOOK,
-    &CLOCK,
-    &CHECKED_ACQUIRE,
-    &CHECKED_CONFIRM,
-    &CHECKED_RENEW,
-    &CHECKED_RESUME,
-    &CHECKED_STEAL,
-    &CHECKED_CLOCK,
-];
 
 /// A script with its keys and arguments: what is sent for one op.
 #[derive(Debug)]
@@ -280,38 +195,7 @@ fn number(number: u64) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
-
-    #[test]
-    fn each_sha1_is_that_of_its_script() {
-        for script in ALL {
-            let sha1 = sha1_smol::Sha1::from(script.text).digest().to_string();
-            assert_eq!(script.sha1, sha1, "{}", script.name);
-        }
-    }
-
-    /// What is inside a script, in the order of the text.
-    fn commands(text: &str) -> impl Iterator<Item = &str> {
-        let calls = text.split("redis.call('").flat_map(|part| part.split("redis.pcall('"));
-        calls.skip(1).filter_map(|part| part.split_once('\'').map(|(name, _)| name))
-    }
-
-    /// What only tells waiters, or is asked for by `inspect` alone, a lease can do without.
-    #[test]
-    fn every_command_that_a_lease_needs_is_checked() {
-        let rights = include_str!("rights.lua").lines().skip_while(|l| !l.contains("local needed"));
-        let needed: BTreeSet<_> =
-            rights.take(2).flat_map(|l| l.split(['\'', ' '])).filter(|w| !w.is_empty()).collect();
-        for script in ALL.iter().filter(|script| script.name != "inspect") {
-            for command in commands(script.text) {
-                let is_proved = needed.contains(command.to_ascii_lowercase().as_str());
-                let can_be_missing = ["PUBSUB", "PUBLISH", "INFO"].contains(&command);
-                assert!(is_proved ^ can_be_missing, "{command} in {}", script.name);
-            }
-        }
-    }
 
     #[test]
     fn arguments_are_in_the_order_that_the_headers_say() {

@@ -25,6 +25,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if false then",
     ),
     Mutant(
+        "acquire takes a lock that has no queue",
+        &["acquire"],
+        "redis.call('EXISTS', K, Q)",
+        "redis.call('EXISTS', Q)",
+    ),
+    Mutant(
+        "acquire takes a free lock before those who wait",
+        &["acquire"],
+        "redis.call('EXISTS', K, Q)",
+        "redis.call('EXISTS', K)",
+    ),
+    Mutant(
         "acquire takes an empty value for none",
         &["acquire"],
         "local free = not value and",
@@ -33,8 +45,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "acquire tells the time left in seconds",
         &["acquire"],
-        "local left = redis.call('PTTL', K)\n--",
-        "local left = redis.call('TTL', K)\n--",
+        "local left = redis.call('PTTL', K)\n  if not place",
+        "local left = redis.call('TTL', K)\n  if not place",
     ),
     Mutant(
         "resume takes a free lock",
@@ -92,12 +104,38 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if value ~= token then",
         "if false then",
     ),
-    Mutant("release deletes nothing", &["release"], "redis.call('DEL', K)", ""),
+    Mutant("release deletes nothing", &["release"], DELETES, "-- W"),
+    Mutant("release deletes nothing without a queue", &["release"], DELETES_AT_ONCE, "return"),
+    Mutant("release deletes the number", &["release"], DELETES, "redis.call('DEL', K, F)\n  -- W"),
     Mutant(
-        "release deletes the number",
+        "release deletes the number without a queue",
         &["release"],
-        "redis.call('DEL', K)",
-        "redis.call('DEL', K, F)",
+        DELETES_AT_ONCE,
+        "redis.call('DEL', K, F)\n  return",
+    ),
+    Mutant(
+        "release forgets the queue",
+        &["release"],
+        "and redis.pcall('EXISTS', Q) == 0 then",
+        "then",
+    ),
+    Mutant(
+        "release leaves no tombstone where it finds no queue",
+        &["release"],
+        "local is_alone = ARGV[3] == '0' and",
+        "local is_alone =",
+    ),
+    Mutant(
+        "release leaves no number where it finds no queue",
+        &["release"],
+        "local is_alone = ARGV[3] == '0' and ARGV[5] == ''",
+        "local is_alone = ARGV[3] == '0'",
+    ),
+    Mutant(
+        "release without a queue deletes another's lock",
+        &["release"],
+        "if value == token and is_alone",
+        "if value and is_alone",
     ),
     Mutant("release deletes what it handed over", &["release"], "next ~= 'waiter'", "true"),
     Mutant(
@@ -212,3 +250,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "redis.call('ZCOUNT'",
     ),
 ];
+
+const DELETES: &str = "redis.call('DEL', K)\n  -- W";
+const DELETES_AT_ONCE: &str = "redis.call('DEL', K)\n  return";

@@ -72,9 +72,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "the queue is joined before the fence is looked at",
         &["acquire"],
-        "  if fault then return tell({request, 'fault', fault}) end\nend\nlocal place",
-        "  if fault then if entry and queued then join() end \
-         return tell({request, 'fault', fault}) end\nend\nlocal place",
+        "  if fault then return answer({request, 'fault', fault}) end\nend\n--",
+        "  if fault then if entry then join() end \
+         return answer({request, 'fault', fault}) end\nend\n--",
     ),
     Mutant("a lock without an end", GRANTING, "K, token, 'PX', ttl)", "K, token)"),
     Mutant("a fence without an end", GRANTING, "F, number, 'PX', fence_ttl)", "F, number)"),

@@ -1,10 +1,5 @@
--- Library of the scripts that hand a lock on. The queue is one sorted set: entries, each the text
--- "token channel claim_ms", by ticket; behind them tombstones, each "!token", by time. Beside the
--- tombstone of a token that held the lock when it was released stands "!token released".
+-- Library of the scripts that hand a lock to the next waiter.
 
-local TOMBSTONES = 8e15 -- scores from here on are tombstones (this and ms), below are tickets
-local TOMBSTONE_MS = 60000
-local QUEUE_EXTRA_MS = 90000
 local MOST_SERVED = 64
 local MOST_STAND_INS = 16
 
