@@ -13,7 +13,7 @@ use crate::{
     system::Moment,
 };
 
-/// Who is told what while the tool waits.
+/// What the tool prints while it waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner<'a> {
     /// The lock's key, as it is shown.
@@ -116,13 +116,13 @@ fn not_acquired(
     }
 }
 
-/// Who holds the lock now, and for how long already, if anybody does and a server can tell.
+/// Who holds the lock now, and since when, if anybody does and a server knows.
 async fn held(lock: &Lock) -> Option<Inspection> {
     lock.inspect().await.ok()
 }
 
 /// Why one of several servers would not vote on the lock now, if one would not. One that may not
-/// vote yet is told of in any case: nobody would guess why a lock that is free is waited for.
+/// vote yet is reported in any case: else a wait for a free lock would be a riddle.
 async fn trouble(lock: &Lock, manner: Manner<'_>) -> Option<String> {
     use NodeErrorKind as Kind;
     let nodes = lock.nodes().await.ok().filter(|nodes| nodes.len() > 1)?;

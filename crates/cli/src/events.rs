@@ -44,7 +44,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Tells about signals from now on, in place of what they would do to the tool.
+    /// Reports signals from now on, in place of their default action.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl Events {
         Ok(Self { delivery, came: VecDeque::new(), door, waker, alarm: Alarm::new()? })
     }
 
-    /// Tells about one more signal, unless whoever started the tool wants it ignored.
+    /// Reports one more signal, unless the tool was started with it ignored.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl Wake for Door {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if !self.woken.swap(true, Ordering::AcqRel) {
-            // A full socket wakes the reader all the same.
+            // A full socket still wakes the reader.
             _ = (&self.socket).write(&[0]);
         }
     }

@@ -11,7 +11,7 @@ pub(crate) const USAGE: u8 = 64;
 /// What stands at the key can be no lock, however long one waits.
 pub(crate) const NOT_A_LOCK: u8 = 65;
 
-/// Whether the lock is free cannot be told: the server is unreachable, or refused.
+/// Whether the lock is free is unknown: the server is unreachable, or refused.
 pub(crate) const CANNOT_TELL: u8 = 69;
 
 /// The lease was lost while the command ran, whatever the command itself said.

@@ -25,7 +25,7 @@ impl Failure {
         Self { code, message: Some(message.into()), holder: None }
     }
 
-    /// A failure that whoever caused it knows of.
+    /// A failure that the user caused and knows of.
     pub(crate) fn silent(code: u8) -> Self {
         Self { code, message: None, holder: None }
     }
@@ -59,7 +59,7 @@ pub(crate) fn cannot_watch(error: io::Error) -> Failure {
     Failure::new(code, format!("cannot watch for signals: {error}"))
 }
 
-/// A client or a setting that cannot be had.
+/// A client or a setting that is not possible.
 pub(crate) fn of_config(error: &ConfigError) -> Failure {
     let code = match error {
         ConfigError::Engine { .. } => exit::NO_RESOURCES,

@@ -141,7 +141,7 @@ pub const FENCE_FLOOR_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The lifetime of the fence key of a lease with this TTL, in milliseconds.
 ///
-/// Without an end, a million lock names would leave a million keys for ever.
+/// Without an end, a million lock names would leave a million keys forever.
 #[must_use]
 #[expect(clippy::cast_possible_truncation, reason = "a day in milliseconds fits")]
 pub const fn fence_ttl(ttl: Ttl) -> u64 {

@@ -95,7 +95,7 @@ pub struct LabelError {
     bytes: usize,
 }
 
-/// Who holds a lock, as far as its key tells.
+/// Who holds a lock, as its key shows it.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
@@ -136,7 +136,7 @@ impl Holder {
     /// Whether a lock library may have written what stands at the key: a string that is neither
     /// empty nor longer than 255 bytes, and begins like no JSON and no XML (`{`, `[`, `<`).
     ///
-    /// What passes may be somebody's data all the same: a short string tells nobody what it is for.
+    /// What passes may nevertheless be somebody's data: a short string does not say what it is for.
     #[must_use]
     pub fn may_be_lock(&self) -> bool {
         match self {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{FenceFault, FencingToken, Held, Holder, Ticket};
 
-/// One who waits, for people.
+/// A waiter, for people to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "all that the queue tells")]
 pub struct Waiter {
@@ -34,9 +34,9 @@ pub struct Inspection {
     pub held: Option<Held>,
     /// The number of the last grant, while the fence key lives and is sound.
     pub last_number: Option<FencingToken>,
-    /// Why a lock that nobody holds cannot be acquired all the same.
+    /// Why a lock that nobody holds still cannot be acquired.
     pub fault: Option<FenceFault>,
-    /// The first [`Inspection::MOST_WAITERS`] who wait, in order.
+    /// The first [`Inspection::MOST_WAITERS`] waiters, in order.
     pub waiters: Vec<Waiter>,
     /// How many wait; `None` where that is unknown, since several servers have no queue.
     pub waiting: Option<u64>,

@@ -44,7 +44,7 @@ pub enum Op {
     /// Raise the TTL of each lease that its token still holds. Never lowers, never creates.
     Renew(Vec<Renewal>),
     /// Hand the lock to the next waiter if the token holds it, or delete the key if nobody waits;
-    /// and take the token out of the queue. A lock that is free is handed on all the same.
+    /// and take the token out of the queue. A free lock is handed over as well.
     Release {
         /// The lock.
         key: LockKey,
@@ -54,15 +54,15 @@ pub enum Op {
         entries: Vec<Entry>,
         /// A command of a dead connection may still arrive under this token: it must do nothing.
         bury: bool,
-        /// Leave the lock free for so long first, in milliseconds, for those who do not queue; the
-        /// next waiter is told to look after that. Zero hands it on at once.
+        /// Leave the lock free for so long first, in milliseconds, for clients outside the queue; the
+        /// next waiter gets a message to poll after that. Zero hands it over at once.
         open_ms: u64,
         /// The number of the lease, where several nodes vote and the token had the lock: raise the
         /// node's last number to this one first, if the token holds the lock, so that all agree on
-        /// the next; and tell all who wait for it, on the lock's channel, when it is given up.
+        /// the next; and notify its waiters, on the lock's channel, when it is released.
         number: Option<FencingToken>,
     },
-    /// Raise the TTL if this very token holds the lock, and tell its number. Never creates.
+    /// Raise the TTL if this very token holds the lock, and return its number. Never creates.
     Resume {
         /// The lock.
         key: LockKey,
@@ -71,7 +71,7 @@ pub enum Op {
         /// The lifetime the key has at least, afterwards.
         ttl: Ttl,
     },
-    /// Take the lock whoever holds it, unless a release of this token left a tombstone.
+    /// Take the lock from any holder, unless a release of this token left a tombstone.
     Steal {
         /// The lock.
         key: LockKey,
@@ -82,7 +82,7 @@ pub enum Op {
         /// Replace a value, too, that no lock library writes ([`Holder::may_be_lock`]).
         any: bool,
     },
-    /// Take the lock from whoever holds it, and hand it to the next waiter; or notify all waiters
+    /// Take the lock from any holder, and hand it to the next waiter; or notify all waiters
     /// of several nodes, on the lock's channel. Not if a release of this token left a tombstone.
     ForceRelease {
         /// The lock.
@@ -308,7 +308,7 @@ pub enum RenewalAnswer {
 #[expect(clippy::exhaustive_enums, reason = "every caller must face every answer")]
 pub enum LookAnswer {
     /// Acquire now: the lock is free or set for this very token, or it stands in no queue, or
-    /// something is wrong there that an acquisition will tell.
+    /// something is wrong there that an acquisition will report.
     Go,
     /// Wait on.
     Waits {

@@ -4,10 +4,10 @@ use std::{borrow::Borrow, fmt, sync::Arc};
 
 use crate::{LockKey, Shown, Token, Ttl};
 
-/// Where a connection hears that one of its waiters has the lock. Random, and new with each
-/// connection: whoever listens to it is that connection, alive.
+/// Where a connection is notified that one of its waiters has the lock. Random, and new with each
+/// connection: a subscriber to it is that connection, alive.
 ///
-/// A lock of several nodes, which has no queue, has a channel of its own, for all who wait for it.
+/// A lock of several nodes, which has no queue, has a channel of its own, for all its waiters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Channel(Arc<[u8]>);
 
@@ -88,7 +88,7 @@ impl Ticket {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(clippy::exhaustive_structs, reason = "an entry is these two things")]
 pub struct Entry {
-    /// Where it hears that it has the lock.
+    /// Where it is notified that it has the lock.
     pub channel: Channel,
     /// The short TTL that the lock gets for it until it confirms.
     pub claim: Ttl,
@@ -109,7 +109,7 @@ impl Entry {
 pub struct Place {
     /// How it stands in the queue.
     pub entry: Entry,
-    /// The place it had, if it was told: a waiter that was passed over comes back with it.
+    /// The place it had, if it knows it: a waiter that was passed over comes back with it.
     pub ticket: Option<Ticket>,
     /// How it stood in the queue over an earlier connection.
     pub previous: Option<Entry>,
@@ -140,7 +140,7 @@ pub enum Wake {
         /// The channel that the lock was granted to.
         granted: Channel,
     },
-    /// A hint: the lock, one of several nodes, was given up here. It is for all who wait for it.
+    /// A notification: the lock, one of several nodes, was released here. All its waiters get it.
     Free {
         /// The lock's channel.
         to: Channel,

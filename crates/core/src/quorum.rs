@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The place of a node in its quorum, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(clippy::exhaustive_structs, reason = "an index and no more")]
+#[expect(clippy::exhaustive_structs, reason = "only an index")]
 pub struct NodeId(pub usize);
 
 impl fmt::Display for NodeId {

@@ -1,4 +1,4 @@
-//! Random pauses of those who heard of one release at the same moment.
+//! Random pauses of waiters that are notified of one release at the same moment.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(crate) struct Spread {
     /// The shortest time that a round of votes took.
     round: Duration,
-    /// How often the votes were split since another was last heard to hold the lock.
+    /// How often the votes were split since another was last known to hold the lock.
     splits: u32,
 }
 
@@ -25,12 +25,12 @@ impl Spread {
         self.round = self.round.min(took);
     }
 
-    /// The votes were split: those who collided spread wider.
+    /// The votes were split: the window gets wider.
     pub(crate) fn handle_split(&mut self) {
         self.splits = (self.splits + 1).min(MOST_SPLITS);
     }
 
-    /// Another was heard to hold the lock: the next release begins anew.
+    /// Another is known to hold the lock: the next release begins with the first window.
     pub(crate) const fn handle_held(&mut self) {
         self.splits = 0;
     }

@@ -15,7 +15,7 @@ pub struct Table {
 impl Table {
     /// Carries out one op, atomically by construction.
     ///
-    /// `present` says who listens to a channel; the messages are for the caller to deliver.
+    /// `present` says which channels have subscribers; the messages are for the caller to deliver.
     pub fn apply(
         &mut self,
         at: NodeTime,

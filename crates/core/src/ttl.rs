@@ -39,7 +39,7 @@ impl Ttl {
         Self::at_least(Self::MIN_RENEWED, lifetime)
     }
 
-    /// The one bound that counts is named, so that who keeps it is not told of another.
+    /// The error names the one bound that counts, so that a valid value never meets another.
     fn at_least(least: Duration, lifetime: Duration) -> Result<Self, TtlError> {
         let error = |bound| Err(TtlError { lifetime, bound });
         if lifetime < least {
@@ -100,7 +100,7 @@ impl Drift {
 /// How long before the end of validity a lease counts as lost: the larger of 50 ms and 2 % of the
 /// TTL, but never more than half of the validity.
 ///
-/// Timers are late on a busy machine; the signal must come before the key can end all the same.
+/// Timers are late on a busy machine; the signal must still come before the key can end.
 #[must_use]
 pub fn loss_margin(ttl: Ttl) -> Duration {
     let margin = Duration::from_millis(50).max(ttl.get() / 50);

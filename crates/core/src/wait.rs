@@ -6,18 +6,18 @@ use crate::{Backoff, Channel, Held, Ticket, Timestamp, TtlLeft, backoff::spread,
 
 /// How long an acquisition waits for another's lease to end.
 ///
-/// Waiters of tenure stand in a queue, first come, first served, and are told of their turn.
+/// Waiters of tenure queue in arrival order, and are notified of their turn.
 ///
-/// **Several nodes have no queue**: each would have an order of its own. Whoever waits is told of
+/// **Several nodes have no queue**: each would have an order of its own. Waiters are notified of
 /// each release and tries again a random moment later; so nobody waits for long, and nobody comes
-/// before another for having waited longer. Where nothing is told, waiters poll, about four times a
+/// before another for having waited longer. Without notifications, waiters poll, about four times a
 /// second at most.
 ///
 /// **Clients of other libraries do not queue.** They poll, and while waiters of tenure stand in the
 /// queue a release hands the lock to the next of them: a poller finds it held for as long as there
 /// is a queue. `Lock::let_others_in` gives pollers a chance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "for ever, for a while, or not at all")]
+#[expect(clippy::exhaustive_enums, reason = "without a limit, for a while, or not at all")]
 pub enum Wait {
     /// Until the lock is free.
     #[default]
@@ -31,17 +31,17 @@ pub enum Wait {
 
 /// When to try again, and when to give up: the client's side of waiting, for one waiter.
 ///
-/// A waiter in the queue is told when its turn comes, so its timer is only for what is never told:
+/// A waiter in the queue is notified of its turn, so its timer is only for what is never notified:
 /// a holder that died, a message that was lost. Every waiter has one, since the head may be dead;
 /// they are staggered by position, so that not all look at once. Where there is no queue (a node
 /// that permits no channel, a quorum) it polls, with growing and jittered delays. In either case it
 /// never sleeps past its own deadline, and the last try is at the deadline itself.
 ///
-/// At several nodes a [hint](Waiting::handle_hint) ends a pause early; and since all who wait hear
+/// At several nodes a [hint](Waiting::handle_hint) ends a pause early; and since all waiters get
 /// it at the same moment, each pauses for a random time first.
 #[derive(Clone, Debug)]
 pub struct Waiting {
-    /// The last moment of a try; `None` for ever.
+    /// The last moment of a try; `None` without a limit.
     until: Option<Timestamp>,
     backoff: Backoff,
     told: bool,
@@ -64,7 +64,7 @@ impl Waiting {
         Self { until, backoff, told: false, ticket: None, suspect: None, spread }
     }
 
-    /// The place to bring along to the next try, if one was told.
+    /// The place to bring along to the next try, if one is known.
     #[must_use]
     pub const fn ticket(&self) -> Option<Ticket> {
         self.ticket
@@ -90,7 +90,7 @@ impl Waiting {
         self.before_end(now, poll, ttl_left)
     }
 
-    /// Another holds the lock, and this waiter has a place: when to look again unless told before,
+    /// Another holds the lock, and this waiter has a place: when to poll unless notified before,
     /// or `None` to give up.
     #[must_use]
     pub fn handle_queued(
@@ -113,7 +113,7 @@ impl Waiting {
     }
 
     /// When a waiter of this deadline looks again, about which there is nothing new but how long it
-    /// stays where it is. The head looks often where its node does not watch the key: nobody tells
+    /// stays where it is. The head polls often where its node does not watch the key: no message tells
     /// it of a lock that was deleted by hand.
     #[must_use]
     pub fn next_look(
@@ -125,7 +125,7 @@ impl Waiting {
         random: u64,
     ) -> Option<Timestamp> {
         if position == 0 && held.holder.is_foreign() {
-            // Its release tells nobody: the head alone looks, for all who stand behind it.
+            // Its release notifies nobody: the head alone polls, for all waiters behind it.
             return clip(deadline, now, now + spread(FOREIGN_POLL, random));
         }
         let left = held.ttl_left.get().map_or(LONGEST_LOOK, |left| left.min(LONGEST_LOOK));
@@ -141,8 +141,8 @@ impl Waiting {
         self.spread.handle_round(took);
     }
 
-    /// Several have a part of the nodes each, and nobody was heard to have a majority: when to try
-    /// again, or `None` to give up. Those who collided spread over twice as long.
+    /// Several have a part of the nodes each, and none is known to have a majority: when to try
+    /// again, or `None` to give up. The jitter window doubles.
     #[must_use]
     pub fn handle_split(
         &mut self,
@@ -157,7 +157,7 @@ impl Waiting {
 
     /// The lock was given up at one of several nodes: when to try again, instead of at `next`.
     ///
-    /// Each node tells of one and the same release; only the first of them changes anything.
+    /// Each node notifies of one and the same release; only the first of them changes anything.
     #[must_use]
     pub fn handle_hint(&mut self, now: Timestamp, next: Timestamp, random: u64) -> Timestamp {
         // Another may be faster, and hold the lock as shortly.
@@ -178,9 +178,9 @@ impl Waiting {
         self.clip(now, now + Duration::from_millis(claim_ms) + AFTER_END)
     }
 
-    /// No node could tell: when to try again, or `None` to give up.
+    /// The state is unknown: when to try again, or `None` to give up.
     ///
-    /// A wait without an end outlasts an outage only when it has been told before that the lock is
+    /// A wait without a limit outlasts an outage only when a server has said before that it is
     /// held. A server that was never reached is more likely a wrong address than an outage.
     #[must_use]
     pub fn handle_unknown(&mut self, now: Timestamp, random: u64) -> Option<Timestamp> {
@@ -190,7 +190,7 @@ impl Waiting {
         self.handle_not_yet(now, random)
     }
 
-    /// Nodes cannot tell yet, and will soon: when to try again, or `None` to give up. Unlike an
+    /// Nodes do not know yet, and will soon: when to try again, or `None` to give up. Unlike an
     /// outage that ends by itself, so a wait without an end outlasts it.
     #[must_use]
     pub fn handle_not_yet(&mut self, now: Timestamp, random: u64) -> Option<Timestamp> {
@@ -198,13 +198,13 @@ impl Waiting {
         self.clip(now, poll)
     }
 
-    /// The last moment of a try; [`Timestamp::MAX`] for ever.
+    /// The last moment of a try; [`Timestamp::MAX`] without a limit.
     #[must_use]
     pub fn deadline(&self) -> Timestamp {
         self.until.unwrap_or(Timestamp::MAX)
     }
 
-    /// What is left of the wait: the time limit of the next try. `None` for ever.
+    /// What is left of the wait: the time limit of the next try. `None` without a limit.
     #[must_use]
     pub fn left(&self, now: Timestamp) -> Option<Duration> {
         self.until.map(|until| until.since(now))
@@ -238,7 +238,7 @@ const FOREIGN_POLL: Duration = Duration::from_millis(100);
 /// When the head looks first, and has the key watched from then on.
 const HEAD_FIRST: Duration = Duration::from_millis(250);
 
-/// How often the head looks whether somebody deleted the lock, where nothing tells it.
+/// How often the head polls whether somebody deleted the lock, where nothing notifies it.
 const HEAD_LOOK: Duration = Duration::from_secs(1);
 
 /// A server deletes a key only when its clock is past the end, and it counts whole milliseconds.

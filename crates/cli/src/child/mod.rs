@@ -71,7 +71,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// The code as a shell tells it.
+    /// The code as a shell reports it.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Status(status) => status,
@@ -91,12 +91,12 @@ impl Child {
     /// Starts the command, without a shell, with the tool's own input and outputs, as the owner of
     /// the terminal if the tool is that.
     ///
-    /// The kernel kills it when the calling thread ends, so that must be the one that waits for it.
+    /// The kernel kills it when the calling thread ends, so the same thread must wait for it.
     ///
     /// # Errors
     ///
-    /// A [`Failure`] that tells what is not there from what cannot be executed, and both from a
-    /// system that has nothing left for it.
+    /// A [`Failure`] that distinguishes a missing file, one that cannot be executed, and a
+    /// system without resources for it.
     pub(crate) fn start(
         program: &OsStr,
         args: &[OsString],

@@ -2,7 +2,7 @@
 //!
 //! A command in a group of its own is in the terminal's background, where the first read would stop
 //! it. So it becomes the owner, as a shell's job does, and the tool takes the terminal back in the
-//! end: whoever started the tool expects it in that hand.
+//! end: the shell that started the tool expects it there.
 
 use std::{
     cell::Cell,
@@ -58,14 +58,14 @@ impl Terminal {
     /// Whether the command becomes the owner as it starts. Notes that it did.
     ///
     /// Behind a pipe it does not: another command of the pipeline may be the one that reads. One
-    /// that reads the terminal all the same is stopped, and gets it then.
+    /// that reads the terminal nevertheless is stopped, and gets it then.
     pub(super) fn is_to_be_handed_over(&self) -> bool {
         let handed_over = self.is_input && self.is_ours();
         self.handed_over.set(handed_over);
         handed_over
     }
 
-    /// Whether Ctrl-Z stops the tool, too: not when whoever started it wants that ignored.
+    /// Whether Ctrl-Z stops the tool, too: not when it was started with that signal ignored.
     pub(crate) fn has_job_control(&self) -> bool {
         !is_ignored(libc::SIGTSTP)
     }
@@ -83,7 +83,7 @@ impl Terminal {
             return;
         }
         let owner = self.owner();
-        // Whoever started the tool may have taken it: a shell does when its job is stopped.
+        // The tool's parent may have taken it: a shell does when its job is stopped.
         let of = |process| getpgid(process).ok();
         let starters = [of(getppid()), getsid(None).ok().and_then(|leader| of(Some(leader)))];
         if owner.is_none_or(|owner| !starters.contains(&Some(owner))) {

@@ -26,9 +26,9 @@ use crate::{
 /// Where the report goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// A file, made anew.
+    /// A file, created or overwritten.
     File(PathBuf),
-    /// A descriptor that whoever started the tool has opened.
+    /// A descriptor that the tool inherited.
     Descriptor(i32),
 }
 
@@ -41,7 +41,7 @@ impl Target {
         }
     }
 
-    /// Opens it before anything else is done: a report that cannot be had is found out now.
+    /// Opens it before anything else is done, so a report that cannot be written fails now.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ impl Record {
         self.reason = message.map(ToOwned::to_owned).or_else(|| self.reason.take());
     }
 
-    /// Another held it, nobody could tell, or a signal came: in any case not acquired.
+    /// Another held it, the state was unknown, or a signal came: in any case not acquired.
     pub(super) fn not_acquired(&mut self, failure: Failure, busy: u8) -> Failure {
         self.holder.clone_from(&failure.holder);
         self.outcome = match (failure.code, &failure.message) {

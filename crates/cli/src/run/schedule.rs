@@ -1,4 +1,4 @@
-//! When a command under a lease is told to end, and when it is killed.
+//! When a command under a lease gets SIGTERM, and when it is killed.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) struct Schedule {
 pub(super) enum Step {
     /// Nothing before that moment.
     LookAt(Moment),
-    /// The command is told to end now, and killed at that moment.
+    /// The command gets SIGTERM now, and is killed at that moment.
     EndBy(Moment),
 }
 
@@ -56,7 +56,7 @@ impl Schedule {
         }
     }
 
-    /// When the command is killed that outer tools have told to end; `None` when they have not.
+    /// When the command is killed after a SIGTERM of outer tools; `None` without one.
     ///
     /// Each level of tools ends what is below it so much earlier that it can release its own lock
     /// before the level above kills it.

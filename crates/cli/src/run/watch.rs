@@ -25,7 +25,7 @@ pub(super) struct Watch<'a> {
     /// Where inner tools read when they are killed.
     deadline: &'a Deadline,
     schedule: Schedule,
-    /// Once the command has been told to end.
+    /// Once the command has got SIGTERM.
     ending: Option<Ending>,
     /// When SIGTERM is handed on, or was last.
     term: Option<Moment>,
@@ -33,7 +33,7 @@ pub(super) struct Watch<'a> {
     term_is_due: bool,
 }
 
-/// A command that was told to end, whether it wants to or not.
+/// A command that got SIGTERM, whether it ends or not.
 struct Ending {
     /// The loss; `None` when an outer tool ends this one.
     reason: Option<LossReason>,
@@ -112,7 +112,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Tells the command and all below it to end, and inner tools by when.
+    /// Sends SIGTERM to the command and its descendants, and the deadline to inner tools.
     fn end(&mut self, reason: Option<LossReason>, kill_at: Moment) -> Moment {
         // Before the signal, which makes them look.
         self.deadline.tell(kill_at);
@@ -174,7 +174,7 @@ impl<'a> Watch<'a> {
                 self.ending = Some(Ending { reason: None, kill_at, survivors_were_named: false });
                 return;
             }
-            // Whoever signals a whole control group signals nested tools, and each hands it on. The
+            // A signal to a whole control group reaches nested tools too, and each forwards it. The
             // command gets it once.
             if self.term.is_some_and(|term| now < term + SAME_TERM) {
                 return;
@@ -204,7 +204,7 @@ impl<'a> Watch<'a> {
     ///
     /// Under a shell the whole job stops, the tool too, so the lease is not renewed meanwhile.
     fn stopped(&mut self, signal: i32) {
-        // Without a terminal whoever has stopped it will let it go on.
+        // Without a terminal the process that stopped it will also continue it.
         let Some(terminal) = self.terminal.filter(|terminal| terminal.has_job_control()) else {
             return;
         };
@@ -216,7 +216,7 @@ impl<'a> Watch<'a> {
         terminal.take_back();
         stop_this_group(signal);
         // One that wants the terminal goes on when SIGCONT comes, not when the kernel has refused
-        // to stop the tool: it would be stopped again at once, and so on for ever.
+        // to stop the tool: it would be stopped again at once, without end.
         if !wants_terminal {
             self.go_on();
         }
@@ -236,7 +236,7 @@ impl<'a> Watch<'a> {
 }
 
 /// Whether the tool is what a unit of systemd starts. By default systemd signals all processes of a
-/// unit, the command among them, so the command gets a moment to end before it is told again.
+/// unit, the command among them, so the command gets a moment to end before the next signal.
 fn is_main_process_of_service() -> bool {
     let main = std::env::var("SYSTEMD_EXEC_PID").ok().and_then(|pid| pid.parse().ok());
     main == Some(std::process::id())

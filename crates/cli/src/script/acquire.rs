@@ -17,7 +17,7 @@ use crate::{
     system::Moment,
 };
 
-/// Acquires the lock, prints the token, and leaves the lock to its TTL and to whoever has that.
+/// Acquires the lock, prints the token, and leaves the lock to its TTL and the token's owner.
 ///
 /// # Errors
 ///

@@ -17,11 +17,11 @@ use crate::{
     output::show,
 };
 
-/// Says who holds the lock, who waits for it, and which of several servers vote.
+/// Prints the holder, the waiters, and which of several servers vote.
 ///
 /// # Errors
 ///
-/// A [`Failure`] when it cannot be told who holds it.
+/// A [`Failure`] when the holder is unknown.
 pub(crate) fn status(wanted: &Status) -> Result<u8, Failure> {
     let key = &wanted.target.shown;
     let failed = |error| match error {
@@ -78,7 +78,7 @@ fn votes_in_ms(error: &NodeError) -> Option<u64> {
     u64::try_from(error.votes_in()?.as_millis()).ok()
 }
 
-/// Who has it, and who waits for it, in the order in which they get it.
+/// The holder, and the waiters in their order.
 fn words(inspection: &Inspection) -> String {
     let free = || match inspection.fault {
         Some(fault) => format!("held by nobody, and cannot be acquired: {fault}"),

@@ -18,7 +18,7 @@ impl Moment {
         Self(platform::since_start())
     }
 
-    /// A moment that another process has told.
+    /// A moment that another process has passed on.
     pub(crate) const fn since_start(span: Duration) -> Self {
         Self(span)
     }

@@ -1,4 +1,4 @@
-//! Descriptors that whoever started the tool has opened.
+//! Descriptors that the tool inherited.
 #![expect(unsafe_code, reason = "descriptors that are known by their number")]
 
 use std::{
@@ -53,7 +53,7 @@ impl Standard {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
                 Err(rustix::io::Errno::INTR) => {}
-                // Whoever shares this descriptor has made it so.
+                // Another process that shares this descriptor has made it so.
                 Err(rustix::io::Errno::AGAIN) => wait_until_writable(to)?,
                 Err(error) => return Err(error.into()),
             }
@@ -69,7 +69,7 @@ fn wait_until_writable(to: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// A descriptor that whoever started the tool has opened, as a file of our own.
+/// A descriptor that the tool inherited, as a file of our own.
 ///
 /// The command does not inherit it, unless it is one of the three standard ones: a reader of the
 /// report would else wait for what the command leaves in the background.

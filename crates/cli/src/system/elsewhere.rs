@@ -2,7 +2,7 @@
 //!
 //! * Processes that leave the command's group are not found, so they outlive the loss of a lease.
 //! * The command does not die with a tool that is killed.
-//! * An inner `tenure run` is not told when an outer one kills it, so its lock ends with its TTL.
+//! * An inner `tenure run` does not know when an outer one kills it, so its lock ends with its TTL.
 //! * The clock stands still while the machine is suspended.
 
 use std::{ffi::OsString, io, os::fd::BorrowedFd, time::Duration};
@@ -81,7 +81,7 @@ pub(crate) fn descendants(_: &[Process]) -> Vec<Process> {
     Vec::new()
 }
 
-/// No file tells inner tools the moment.
+/// No file passes the moment to inner tools.
 #[derive(Debug)]
 pub(crate) struct Deadline;
 

@@ -1,4 +1,4 @@
-//! How whoever started the tool has set up signals and standard descriptors.
+//! Signals and standard descriptors as the tool inherited them.
 //!
 //! Rust's runtime ignores SIGPIPE and opens `/dev/null` in place of closed standard descriptors
 //! before `main`, so this looks before the runtime does, and the command gets it all as it was.

@@ -28,11 +28,11 @@ use crate::{Confirmation, FencingToken, NodeId, Quorum, Timestamp, Ttl, agreeabl
 /// unequal ones agree, and a second round trip is all it costs. Twice at most: then the attempt
 /// fails.
 ///
-/// Why that is enough, with no regard to time: two attempts with a majority each share a node.
+/// Why that is enough, whatever clocks do: two attempts with a majority each share a node.
 /// There one had the lock before the other, and last numbers never fall and grow by each grant. So
 /// the later grant is above the number of the earlier attempt; and its own attempt's number is at
 /// least that grant's, or the node would not have had it while the lock was its. Equal numbers
-/// alone, or a largest one that was written to whoever holds the lock, would not do: `crates/sim`
+/// alone, or a largest one that is written to any holder's node, would not do: `crates/sim`
 /// has the counter-examples.
 ///
 /// # Its driver must
@@ -58,7 +58,7 @@ pub struct Attempt {
     asked: usize,
     undone: usize,
     nodes: Vec<Standing>,
-    /// The largest number that any node told.
+    /// The largest number that any node reported.
     seen: Option<FencingToken>,
     /// Until when to wait for equal numbers before the first round of confirmations.
     grace: Option<Timestamp>,
@@ -68,8 +68,8 @@ pub struct Attempt {
     outcome: Option<Outcome>,
 }
 
-/// Rounds of confirmations. The second is for a node whose grant was not heard of and was above the
-/// largest that was; or for answers that were lost.
+/// Rounds of confirmations. The second is for a node whose grant was lost and was above the
+/// largest that arrived; or for lost replies.
 const MOST_ROUNDS: u8 = 2;
 
 impl Attempt {
@@ -101,7 +101,7 @@ impl Attempt {
     }
 
     /// Takes a node's vote at `now`. A node that has voted cannot change its vote; one whose vote
-    /// is unknown can still tell it.
+    /// is unknown can still give it.
     pub fn handle_vote(&mut self, now: Timestamp, node: NodeId, vote: Vote) {
         if let Vote::Granted(number) | Vote::Refused { last_number: Some(number), .. } = vote {
             self.seen = self.seen.max(Some(number));
@@ -124,7 +124,7 @@ impl Attempt {
     }
 
     /// Takes a node's answer to a confirmation at `now`; `None` when its time limit is over, or
-    /// when the answer does not tell.
+    /// when the reply does not say.
     pub fn handle_confirmed(&mut self, now: Timestamp, node: NodeId, answer: Option<Confirmation>) {
         if let Some(Confirmation::Ours(number)) = answer {
             self.seen = self.seen.max(Some(number));
@@ -156,27 +156,27 @@ impl Attempt {
         self.outcome.clone()
     }
 
-    /// The largest number that any node told. The next attempt proposes a larger one; a release may
+    /// The largest number that a node reported. The next attempt proposes a larger one; a release may
     /// leave it behind, so that all nodes give the same one next.
     #[must_use]
     pub const fn seen(&self) -> Option<FencingToken> {
         self.seen
     }
 
-    /// A node's last number while our key was there, as far as it told.
+    /// A node's last number while our key was there, if it reported one.
     #[must_use]
     pub fn number(&self, node: NodeId) -> Option<FencingToken> {
         self.nodes.get(node.0).and_then(Standing::number)
     }
 
-    /// Whether a node has our key, as far as it told.
+    /// Whether a node has our key, if it reported that.
     #[must_use]
     pub fn holds(&self, node: NodeId) -> bool {
         self.number(node).is_some()
     }
 
-    /// The next node that must be sent a release after a failed attempt: one that granted, did not
-    /// tell, or has not answered. A node that refused has no key of ours.
+    /// The next node that must be sent a release after a failed attempt: one that granted, whose
+    /// outcome is unknown, or that has not answered. A node that refused has no key of ours.
     #[must_use]
     pub fn poll_undo(&mut self) -> Option<NodeId> {
         while self.undone < self.asked {
@@ -190,8 +190,8 @@ impl Attempt {
         None
     }
 
-    /// Whether the votes are split, as far as was heard: some refused, and no majority for one
-    /// holder. Then there may be nobody who holds the lock, and nobody whose end to wait for.
+    /// Whether the votes so far are split: some refused, and no majority for one
+    /// holder. Then there may be no holder, and no end to wait for.
     ///
     /// Several may have one label, as those of one process do; their numbers differ.
     #[must_use]
@@ -215,7 +215,7 @@ impl Attempt {
         &self.nodes
     }
 
-    /// What is known beside the nodes, for those who compare attempts; all but what was
+    /// What is known beside the nodes, to compare attempts; all but what was
     /// [seen](Attempt::seen).
     #[must_use]
     pub fn progress(&self) -> impl Hash + Eq + '_ {
@@ -287,7 +287,7 @@ impl Attempt {
     }
 
     /// No majority granted. It fails when none can any more, and only as it will have failed in the
-    /// end: whether others hold the lock, or nobody can tell, is told apart by all votes.
+    /// end: all votes decide whether that is contention or a missing quorum.
     fn give_up_if_certain(&mut self, granted: usize) {
         let open = self.count(|node| {
             node.number().is_none()

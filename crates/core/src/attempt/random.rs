@@ -123,7 +123,7 @@ proptest! {
         }
         rounds.dedup();
         prop_assert!(rounds.len() <= usize::from(MOST_ROUNDS));
-        // When nobody answers any more, it is settled all the same.
+        // When no node answers any more, it is decided nevertheless.
         for node in 0..nodes {
             attempt.handle_vote(at(now), NodeId(node), Vote::Unknown);
         }

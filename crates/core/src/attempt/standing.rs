@@ -3,7 +3,7 @@
 use super::Vote;
 use crate::{Confirmation, FencingToken, Held, Holder, TtlLeft};
 
-/// What an attempt knows of one node. For those who compare attempts, as models do.
+/// What an attempt knows of one node. To compare attempts, as models do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Standing {
     pub(super) vote: Option<Vote>,
@@ -85,7 +85,7 @@ impl Standing {
         self.vote.is_none() && !self.lost && self.number.is_none()
     }
 
-    /// It may still tell that the lock is ours there, under this number at least.
+    /// It may still report that the lock is ours there, under this number at least.
     pub(super) fn may_confirm(&self) -> bool {
         !self.lost && self.refusal().is_none() && (self.to_confirm || self.unanswered > 0)
     }
@@ -96,7 +96,7 @@ impl Standing {
     }
 }
 
-/// Who holds the lock where it was refused, and under which number, where that was told.
+/// Who holds the lock where it was refused, and under which number, where that was reported.
 pub(super) struct Refuser<'a> {
     holder: &'a Holder,
     number: Option<FencingToken>,

@@ -1,4 +1,4 @@
-//! Rounds of votes, told one by one.
+//! Rounds of votes, one by one.
 
 use super::*;
 use crate::{Held, Holder, TtlLeft};
@@ -120,7 +120,7 @@ fn a_node_that_lost_the_key_does_not_count() {
     }
 }
 
-/// The third node's grant was not heard, and was above the largest number that was.
+/// The third node's grant was lost, and was above the largest number that arrived.
 #[test]
 fn a_number_whose_reply_was_lost_may_be_larger() {
     let mut attempt = round(3, &[granted(5), granted(7), Vote::Unknown]);
@@ -167,13 +167,13 @@ fn an_unknown_vote_is_neither_a_grant_nor_a_refusal() {
     assert_eq!(round(3, &[granted(3), granted(3), Vote::Unknown]).outcome(), acquired(3));
 }
 
-/// Contention and an outage are told apart by all votes, however early the failure is certain.
+/// All votes distinguish contention from an outage, however early the failure is certain.
 #[test]
 fn an_attempt_is_decided_as_soon_as_certain() {
     let held = Some(Outcome::Held(held(500)));
     assert_eq!(round(5, &[refused(), refused()]).outcome(), None);
     assert_eq!(round(5, &[refused(), refused(), refused()]).outcome(), held);
-    // Three unknown: no majority, and three refusals can no more come either.
+    // Three unknown: no majority, and three refusals cannot come any more either.
     let unknowns = vec![Vote::Unknown; 3];
     assert_eq!(round(5, &unknowns).outcome(), unknown(0, 3));
     // No majority any more; but the last two may say that another holds the lock.

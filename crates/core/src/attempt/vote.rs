@@ -12,10 +12,10 @@ pub enum Vote {
     Refused {
         /// Who holds it.
         held: Held,
-        /// The number of the node's last grant, where it told one: the next attempt's is larger.
+        /// The number of the node's last grant, if reported: the next attempt's is larger.
         last_number: Option<FencingToken>,
     },
-    /// No answer, or one that does not tell. Never taken for a yes or a no: our key may be there.
+    /// No reply, or one that does not say. Never taken for a yes or a no: our key may be there.
     Unknown,
 }
 
@@ -31,9 +31,9 @@ pub enum Outcome {
     ///
     /// Of the refusals, this is the one with whose end a majority may be free.
     Held(Held),
-    /// Neither: too many nodes did not tell, or did not come to agree on a number.
+    /// Neither: too many votes are unknown, or the numbers differ.
     Unknown {
-        /// How many granted the lock and were not heard to have lost it since.
+        /// How many granted the lock, and are not known to have lost it since.
         granted: usize,
         /// How many must.
         needed: usize,

@@ -16,8 +16,8 @@ pub struct LeaseSettings {
     pub max_hold: Option<Duration>,
 }
 
-/// A lease that is held, until it is lost. Loss is one-way, but for one that time alone told: who
-/// has the key still has lost nothing.
+/// A lease that is held, until it is lost. A loss is final, except one by time alone: a holder that
+/// still has its key has lost nothing.
 ///
 /// Its driver must call [`Lease::handle_time`] at [`Lease::poll_timeout`], send a renewal whenever
 /// [`Lease::poll_renewal`] says so, and hand in each answer with the moment before its request was
@@ -134,7 +134,7 @@ impl Lease {
         self.failing = true;
     }
 
-    /// Takes a pause of this process, so that a loss which it caused is told as such.
+    /// Takes a pause of this process, so that a loss which it caused is reported as such.
     pub fn handle_pause(&mut self, pause: Pause) {
         if self.lost.is_none() && pause.to >= self.lost_at() && pause.from <= self.excuse() {
             self.lose(LossReason::Paused { pause: pause.length() });
@@ -172,7 +172,7 @@ impl Lease {
     }
 
     /// Takes the proof that its key was there from the grant on: the nodes raised its TTL when they
-    /// were asked at `sent`, and nothing ever makes the key anew. If its time ran out, it is held
+    /// were asked at `sent`, and nothing creates the key again. If its time ran out, it is held
     /// again, as if it had been renewed then.
     pub fn handle_proved(&mut self, now: Timestamp, sent: Timestamp) {
         self.handle_time(now);

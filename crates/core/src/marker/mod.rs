@@ -31,7 +31,7 @@ pub struct Marker {
     pub database: u64,
     /// The server's `master_replid` then.
     pub replid: String,
-    /// The longest span that has passed since then: a lock that needs no more may be granted.
+    /// The longest span that has passed since then: a lock with at most this span may be granted.
     pub open_ms: u64,
     /// The longest span that any client has named. It only rises.
     pub longest_ms: u64,

@@ -126,7 +126,7 @@ fn only_a_restart_opens_a_durable_server_at_once() {
     }
     let (mut emptied, b) = (None, server("b", "2"));
     assert_eq!(visit(&mut emptied, durable, &b, 0), closed(MarkerCause::New, G));
-    // While it is closed a restart does not open it, nor does it begin anew.
+    // While it is closed a restart does not open it, nor does it begin again.
     let later = MarkerCheck { client_ms: 6_000, ..durable };
     assert_eq!(
         visit(&mut emptied, later, &server("c", "3"), 1_000),

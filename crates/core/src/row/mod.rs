@@ -37,7 +37,7 @@ pub struct Stored {
 
 /// What can stand at a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "what scripts tell apart")]
+#[expect(clippy::exhaustive_enums, reason = "what scripts distinguish")]
 pub enum Value {
     /// A string.
     Bytes(Vec<u8>),
@@ -79,7 +79,7 @@ impl Row {
 
     /// Carries out one op on this key; which key it is is the caller's business.
     ///
-    /// `present` says who listens to a channel; the messages are for the caller to deliver.
+    /// `present` says which channels have subscribers; the messages are for the caller to deliver.
     pub fn apply(
         &mut self,
         at: NodeTime,
@@ -224,7 +224,7 @@ impl Row {
         Reply::Queued { held, ticket, position }
     }
 
-    /// What a token hears that holds the lock already: a confirmation, a lost reply, a return.
+    /// The reply to a token that already holds the lock: a confirmation, a lost reply, a return.
     fn keep(
         &mut self,
         at: NodeTime,
@@ -260,7 +260,7 @@ impl Row {
         }
     }
 
-    /// Takes the lock whoever holds it.
+    /// Takes the lock from any holder.
     fn steal(&mut self, at: NodeTime, token: &Token, ttl: Ttl, any: bool) -> Reply {
         if let Some(refusal) = self.given_up(token) {
             return refusal;
@@ -271,7 +271,7 @@ impl Row {
         }
     }
 
-    /// Takes the lock from whoever holds it; hands it on.
+    /// Takes the lock from any holder; hands it over.
     fn force_release(
         &mut self,
         at: NodeTime,

@@ -34,7 +34,7 @@ impl Row {
     }
 
     /// Raises the last number to that of a lease which its token gives up. A counter that cannot be
-    /// read is left alone: the lock is released all the same.
+    /// read is left alone: the lock is released nevertheless.
     pub(super) fn agree(&mut self, at: NodeTime, token: &Token, number: Option<FencingToken>) {
         let is_ours = self.lock.as_ref().is_some_and(|stored| holds(stored, token));
         let Some(number) = number.filter(|_| is_ours) else { return };
@@ -45,7 +45,7 @@ impl Row {
         }
     }
 
-    /// Raises the last number to this one, unless it is far ahead, and its life to this; tells the
+    /// Raises the last number to this one, unless it is far ahead, and its TTL to this; returns the
     /// last number.
     fn raise_number(
         &mut self,

@@ -24,7 +24,7 @@ pub(super) enum Served {
 }
 
 impl Served {
-    /// As it is told to one that does not wait.
+    /// As it is reported to a caller that does not wait.
     pub(super) const fn next(self) -> Next {
         match self {
             Self::Me | Self::Nobody => Next::Nobody,
@@ -34,7 +34,7 @@ impl Served {
     }
 }
 
-/// How many entries may be looked at, who listens, and who was told.
+/// How many entries may be read, which channels have subscribers, and who was notified.
 pub(super) struct Wakes<'a> {
     pub(super) most: usize,
     pub(super) present: &'a dyn Fn(&Channel) -> bool,
@@ -49,7 +49,7 @@ impl Wakes<'_> {
         heard
     }
 
-    /// Tells all who wait for a lock of several nodes, if it was given up and nobody has it now.
+    /// Notifies the waiters for a lock of several nodes, if it was released and nobody has it now.
     pub(super) fn tell_all(&mut self, key: &LockKey, reply: &Reply) {
         if let Reply::Released { release: Release::Released(_), next } = reply
             && *next != Next::Waiter
@@ -199,8 +199,8 @@ impl Row {
         Served::More
     }
 
-    /// Tells the next live waiter of another connection to look after the one that was served.
-    /// Where that is the caller, it is told too: it does not know yet whom to suspect. Returns
+    /// Makes the next live waiter of another connection the successor watch of the one served.
+    /// Where that is the caller, it gets the message too: else it cannot know the suspect. Returns
     /// whether there is one.
     pub(super) fn name_stand_in(
         &mut self,
@@ -218,7 +218,7 @@ impl Row {
             match parse(&member) {
                 Some(Parsed { channel, .. }) if channel == *granted => index += 1,
                 Some(Parsed { token, channel, .. }) => {
-                    // It may hear nothing, but it asks: it lives.
+                    // It may receive nothing, but it sends a request, so it is alive.
                     let is_me = me.is_some_and(|me| me.as_str() == token);
                     let (token, granted) = (token.into(), granted.clone());
                     let hint = Wake::StandIn { to: channel, token, claim_ms, granted };
@@ -244,7 +244,7 @@ impl Row {
         }
     }
 
-    /// Who waits, in order.
+    /// The waiters, in order.
     pub(super) fn waiters(&self) -> Vec<Waiter> {
         let entries = self.members().iter().take_while(|(score, _)| *score < TOMBSTONES);
         let waiter = |(score, member): &(u64, Vec<u8>)| {
@@ -263,7 +263,7 @@ impl Row {
         }
     }
 
-    /// Changes the members; a sorted set without any is no key, and one made anew has no end yet.
+    /// Changes the members; a sorted set without any is no key, and a new one has no end yet.
     fn change_members<T>(&mut self, change: impl FnOnce(&mut Members) -> T) -> T {
         let empty = || Stored { value: Value::Sorted(Members::new()), ends_ms: None };
         let mut stored = self.queue.take().unwrap_or_else(empty);

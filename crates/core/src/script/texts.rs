@@ -112,7 +112,7 @@ pub(super) static LOOK: Script = script! {
     "lib/values" "lib/queue" "lib/primary" "look"
 };
 
-/// Every script, for tests and for those who audit them.
+/// Every script, for tests and audits.
 pub static ALL: [&Script; 16] = [
     &ACQUIRE,
     &CONFIRM,
@@ -152,7 +152,7 @@ mod tests {
         calls.skip(1).filter_map(|part| part.split_once('\'').map(|(name, _)| name))
     }
 
-    /// What only tells waiters, or is asked for by `inspect` alone, a lease can do without.
+    /// A lease needs no permission that only notifies waiters, or that only `inspect` uses.
     #[test]
     fn every_command_that_a_lease_needs_is_checked() {
         let rights =

@@ -1,4 +1,4 @@
-//! The moment at which an outer `tenure run` kills all below it, as it tells inner ones.
+//! The moment at which an outer `tenure run` kills its descendants, as it passes it to inner ones.
 
 use std::{
     env,
@@ -13,9 +13,9 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::system::Moment;
 
-/// Where a tool tells the moment at which it kills all below it.
+/// Where a tool publishes the moment at which it kills its descendants.
 ///
-/// An environment variable cannot tell the moment itself, which is not known before the lease is
+/// An environment variable cannot carry the moment itself, which is unknown until the lease is
 /// lost. So it names a file in memory, through `/proc`, and with it those of all outer tools.
 #[derive(Debug)]
 pub(crate) struct Deadline(Option<File>);
@@ -40,7 +40,7 @@ impl Deadline {
         names.join(":".as_ref())
     }
 
-    /// Tells the moment.
+    /// Publishes the moment.
     pub(crate) fn tell(&self, at: Moment) {
         if let Some(file) = &self.0 {
             // Memory for a line is all it needs; inner tools are killed at the moment in any case.
@@ -49,7 +49,7 @@ impl Deadline {
         }
     }
 
-    /// The moments that outer tools have told, each with how many levels up that tool is.
+    /// The moments that outer tools have published, each with how many levels up that tool is.
     pub(crate) fn of_outer() -> Vec<(u32, Moment)> {
         let names = env::var_os(Self::VARIABLE).unwrap_or_default();
         let names: Vec<_> = env::split_paths(&names).collect();

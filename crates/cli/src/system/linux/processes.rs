@@ -32,7 +32,7 @@ pub(crate) struct Process {
     pub(crate) name: String,
     /// Its process group.
     pub(crate) group: i32,
-    /// Tells it from a later process with the same number.
+    /// Distinguishes it from a later process with the same number.
     started: u64,
     is_dead: bool,
 }
