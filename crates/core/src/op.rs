@@ -54,7 +54,7 @@ pub enum Op {
         entries: Vec<Entry>,
         /// A command of a dead connection may still arrive under this token: it must do nothing.
         bury: bool,
-        /// Leave the lock free for so long first, in milliseconds, for clients outside the queue; the
+        /// Leave the lock free for so long first, in milliseconds, for polling libraries; the
         /// next waiter gets a message to poll after that. Zero hands it over at once.
         open_ms: u64,
         /// The number of the lease, where several nodes vote and the token had the lock: raise the

@@ -113,8 +113,8 @@ impl Waiting {
     }
 
     /// When a waiter of this deadline looks again, about which there is nothing new but how long it
-    /// stays where it is. The head polls often where its node does not watch the key: no message tells
-    /// it of a lock that was deleted by hand.
+    /// stays where it is. The head polls often where its node does not watch the key: nothing says
+    /// that a lock was deleted by hand.
     #[must_use]
     pub fn next_look(
         deadline: Timestamp,

@@ -52,7 +52,7 @@ impl Client {
     /// in a user name or password should be: errors repeat no part of an address that may be one.
     ///
     /// Several addresses, with commas or white space between them, make a quorum: a lock is held
-    /// by whoever has it on a majority of all of them, so it outlasts the loss of the others. The
+    /// by a client that has it on a majority of them, so it outlasts the loss of the others. The
     /// servers must be independent: a replica of one of them is no further one, nor is a second
     /// address. Waiters do not queue at several: a release notifies all of them, each tries again
     /// after a short random delay, and polls now and then in case a message is lost. A server
@@ -105,7 +105,7 @@ impl Client {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take it back: servers may be opened all the same.
+    /// Dropping the future does not take it back: servers may still be opened.
     pub async fn open_new(&self, longest: Duration) -> Result<Vec<NodeReport>, InspectError> {
         let bad = |error| InspectError::Config { key: None, error: ConfigError::Ttl(error) };
         let longest = Ttl::new(longest).map_err(bad)?;
@@ -125,7 +125,7 @@ impl Client {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take it back: the engine stops all the same.
+    /// Dropping the future does not take it back: the engine still stops.
     pub async fn close(self) -> Result<(), CloseError> {
         match self.engine.ask(|reply| Command::Close { reply }).await {
             Some(0) | None => Ok(()),

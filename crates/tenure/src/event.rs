@@ -1,4 +1,4 @@
-//! What is told to logs and metrics, in one place.
+//! What is logged and counted, in one place.
 //!
 //! Metrics are labelled by the class that the user names for a lock, never by its key: keys are
 //! without number. The names are part of the public interface; README lists them.
@@ -51,7 +51,7 @@ pub(crate) fn contended(key: &LockKey, class: &Class, holder: &Holder) {
     count!("tenure_contended_total", class);
 }
 
-/// Nobody is told when to look again: a key without a TTL.
+/// There is no time for the next poll: a key without a TTL.
 pub(crate) fn held_without_end(key: &LockKey, class: &Class, holder: &Holder) {
     tracing::warn!(%key, %class, %holder, "held by another without an end");
 }
@@ -59,7 +59,7 @@ pub(crate) fn held_without_end(key: &LockKey, class: &Class, holder: &Holder) {
 pub(crate) fn untold(key: &LockKey, class: &Class, error: &NodeError) {
     let what = "a server could not tell whether the lock is free";
     if error.is_doubt() {
-        // News of the node have told it, once.
+        // An event about the node has logged it, once.
         tracing::debug!(%key, class = %shown(class), %error, "{what}");
     } else {
         tracing::warn!(%key, class = %shown(class), %error, "{what}");
@@ -98,14 +98,14 @@ pub(crate) fn unwise_address(warning: &str) {
     tracing::warn!(warning, "an address is unwise");
 }
 
-/// What is told of one of several nodes, once each time that it comes to be so.
+/// What is logged about one of several nodes, once each time that it becomes so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeNews {
     /// The server restarted, or was a replica, and may have forgotten locks.
     Restarted,
     /// The server has no marker: it is new, or it was emptied.
     Unmarked,
-    /// It does not tell its run.
+    /// It does not show its run id.
     RunHidden,
     /// It is another of the nodes, too.
     SameServer,

@@ -12,7 +12,7 @@ use crate::{
 /// A held lock. Dropping the guard releases the lock in the background.
 ///
 /// Holding a guard is no proof of exclusion: a paused process can outlive its lease, and only the
-/// resource can tell. Pass [`fencing_token`](Self::fencing_token) to whatever the lock protects
+/// resource can know. Pass [`fencing_token`](Self::fencing_token) to whatever the lock protects
 /// (see [`FenceGate`](crate::FenceGate)), and stop the work when [`lost`](Self::lost) resolves.
 ///
 /// Unless its lock says otherwise, the lease is renewed in the background for as long as the guard
@@ -37,7 +37,7 @@ impl LockGuard {
         self.holding.cell().key()
     }
 
-    /// The token at the key. Whoever has it can extend and release the lock: a secret.
+    /// The token at the key. Anybody who has it can extend and release the lock: a secret.
     #[must_use]
     pub fn token(&self) -> &Token {
         self.holding.cell().token()
@@ -105,12 +105,12 @@ impl LockGuard {
     ///
     /// [`ExtendError::Config`] for a bad TTL; where several servers vote, for one above
     /// [`Lock::longest_ttl`](crate::Lock::longest_ttl), too.
-    /// [`ExtendError::NotHeld`] when the lease is lost: nothing is created anew.
-    /// [`ExtendError::Unconfirmed`] when too few servers could tell; the deadline stays as it was.
+    /// [`ExtendError::NotHeld`] when the lease is lost: no key is created.
+    /// [`ExtendError::Unconfirmed`] when too few servers answered; the deadline stays as it was.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take the request back: the TTL may be raised all the same.
+    /// Dropping the future does not take the request back: the TTL may still be raised.
     pub async fn extend(&self, ttl: Duration) -> Result<(), ExtendError> {
         let key = || self.key().clone();
         let ttl = Ttl::new(ttl).map_err(ConfigError::Ttl);
@@ -126,8 +126,8 @@ impl LockGuard {
     ///
     /// `Ok` says that a majority of the servers has had the key all the time, so nobody else has
     /// held the lock. The lease is then valid again for a whole TTL, less the drift, from before
-    /// the servers were asked, and renewed as before. That it ran out was told all the same:
-    /// [`lost`](Self::lost) has resolved for those who waited; who calls it now waits for the next
+    /// the servers were asked, and renewed as before. That it ran out was reported nevertheless:
+    /// [`lost`](Self::lost) has resolved for earlier calls; a call from now on waits for the next
     /// loss.
     ///
     /// Only [`LossReason::Expired`] and [`LossReason::Paused`] can be taken back. It proves nothing
@@ -136,10 +136,10 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// [`RevalidateError::NotHeld`] when a majority does not have the key, or has it anew; and
+    /// [`RevalidateError::NotHeld`] when a majority does not have the key, or has a new one; and
     /// without asking when the lease was lost for another reason than its time, or
     /// [`Lock::max_hold`](crate::Lock::max_hold) is over.
-    /// [`RevalidateError::Unconfirmed`] when too few servers could tell; the lease stays as it was.
+    /// [`RevalidateError::Unconfirmed`] when too few servers answered; the lease stays as it was.
     ///
     /// # Cancel safety
     ///
@@ -158,7 +158,7 @@ impl LockGuard {
     /// [`ReleaseError::NotHeld`] when the lease had been lost before: work done under it may have
     /// overlapped another's. Another's key is never touched.
     /// [`ReleaseError::AlreadyReleased`] when the lock was released by its token before.
-    /// [`ReleaseError::Unconfirmed`] when too few servers could tell; the release is repeated in
+    /// [`ReleaseError::Unconfirmed`] when too few servers answered; the release is repeated in
     /// the background until the key has ended, unless the server says that it never will take it.
     ///
     /// # Cancel safety
@@ -177,13 +177,13 @@ impl LockGuard {
         (self.holding.id(), Arc::clone(self.holding.cell()))
     }
 
-    /// Stops renewing and leaves the key to its TTL, or to whoever has the token.
+    /// Stops renewing and leaves the key to its TTL, or to the owner of the token.
     ///
     /// [`Lock::resume`](crate::Lock::resume) takes the lease up again, in another process too.
     #[must_use = "without the token nobody can take the lease up again"]
     pub fn detach(mut self) -> Token {
         let lease = self.holding.disarm();
-        // At once: whoever is given the token may act before the engine has read the command.
+        // At once: the receiver of the token may act before the engine has read the command.
         self.holding.cell().lose(LossReason::Released);
         self.engine.send(Command::Detach { lease });
         self.token().clone()

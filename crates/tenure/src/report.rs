@@ -1,4 +1,4 @@
-//! What is told of each server.
+//! What is reported about each server.
 
 use crate::error::NodeError;
 

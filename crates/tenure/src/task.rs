@@ -5,7 +5,7 @@ use std::{future::Future, rc::Rc};
 use tokio::sync::Notify;
 
 thread_local! {
-    /// Told when a task of this thread panics or gives up.
+    /// Notified when a task of this thread panics or gives up.
     static OVER: Rc<Notify> = Rc::new(Notify::new());
 }
 

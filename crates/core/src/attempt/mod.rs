@@ -156,7 +156,7 @@ impl Attempt {
         self.outcome.clone()
     }
 
-    /// The largest number that a node reported. The next attempt proposes a larger one; a release may
+    /// The largest number reported by a node. The next attempt proposes a larger one; a release may
     /// leave it behind, so that all nodes give the same one next.
     #[must_use]
     pub const fn seen(&self) -> Option<FencingToken> {

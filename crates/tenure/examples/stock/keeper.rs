@@ -134,7 +134,7 @@ impl Desk {
     /// The number that was shown, 0 without one, or `None` when it is stale.
     ///
     /// Reads show it too: else a stale write could slip in between the next holder's read, which
-    /// would not have told us its number, and its write.
+    /// would not have shown us its number, and its write.
     fn admit(&self, fence: &[&str]) -> Result<Option<u64>, Box<dyn Error>> {
         let [number, token] = fence else { return Ok(Some(0)) };
         let number = FencingToken::new(number.parse()?).ok_or("no fencing number")?;

@@ -13,8 +13,8 @@
 //!
 //! One more thing is shown, and it is the one that most tutorials leave out. A worker can be paused
 //! (by a full disk, a suspended machine, a long garbage collection) for longer than its lease, and
-//! go on as if it still held the lock. No lock can prevent that: the worker is not awake to be
-//! told. What helps is the *resource*. Every acquisition has a fencing number, larger than all
+//! go on as if it still held the lock. No lock can prevent that: the worker is not awake to
+//! notice. What helps is the *resource*. Every acquisition has a fencing number, larger than all
 //! before it; the worker shows it with each request, and the stock keeper refuses one that is
 //! smaller than a number it has already seen. `keeper.rs` does it in one line.
 //!

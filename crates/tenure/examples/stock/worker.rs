@@ -64,7 +64,7 @@ impl Crew {
     pub(crate) fn work(&self) -> Result<(), Box<dyn Error>> {
         // One client is enough for a process, whatever the number of threads and locks.
         let client = Client::connect(&self.server)?;
-        // The key names what is protected. Waiting is for ever unless said otherwise, and the lease
+        // The key names what is protected. By default waiting has no limit, and the lease
         // is renewed in the background for as long as the work goes on.
         let lock = client.lock("stock:deduct:sku_1001").ttl(Duration::from_secs(10));
 

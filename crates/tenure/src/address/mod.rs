@@ -210,7 +210,7 @@ const OTHER_SCHEMES: [&str; 9] = [
 ];
 
 fn memory(name: &str) -> Result<Address, String> {
-    // Whoever writes a login here means a server.
+    // An address with a login means a server.
     if name.contains('@') {
         return Err("a table in memory has no login: the name after `memory://` has an `@`".into());
     }

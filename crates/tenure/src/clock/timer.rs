@@ -40,14 +40,14 @@ impl Timers {
         }))
     }
 
-    /// Sleeps until `at`; for ever when that is [`Timestamp::MAX`].
+    /// Sleeps until `at`; without end when that is [`Timestamp::MAX`].
     pub(crate) fn sleep_until(self: &Rc<Self>, at: Timestamp) -> Sleep {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
         Sleep { timers: Rc::clone(self), at, id, queued: false }
     }
 
-    /// Wakes sleepers for ever.
+    /// Wakes sleepers without end.
     ///
     /// # Errors
     ///

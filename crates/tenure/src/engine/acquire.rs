@@ -136,7 +136,7 @@ impl State {
         AcquireError::NoQuorum(NoQuorum::new(needed, needed, vec![error]))
     }
 
-    /// Sleeps until it is time to ask again, or until the waiter is told to.
+    /// Sleeps until it is time to ask again, or until the waiter is notified.
     ///
     /// For one that is parked in a queue the lookout looks, from `next` on; the last try of its
     /// wait it makes itself, at that very moment.

@@ -10,13 +10,13 @@ use crate::{error::NodeError, task};
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     pub(super) answered: bool,
-    /// Why it did not tell.
+    /// Why its answer is unknown.
     pub(super) trouble: Option<NodeError>,
     /// It was known to be out of reach when it was asked.
     pub(super) dead: Option<NodeError>,
     /// Why its grant is no vote, to the end of the attempt.
     pub(super) doubt: Option<NodeError>,
-    /// What it granted all the same.
+    /// What it granted nevertheless.
     pub(super) granted_in_doubt: Option<FencingToken>,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Says {
     Confirmed(Result<Checked, NodeError>),
 }
 
-/// Has an answer told when it is there. Its request is not taken back when nobody listens.
+/// Delivers a reply when it arrives. The request is not taken back when its receiver is dropped.
 pub(super) fn hear(
     says: &mpsc::UnboundedSender<(NodeId, Says)>,
     id: NodeId,

@@ -29,8 +29,8 @@ impl State {
     ) -> impl Future<Output = Result<Reply, NodeErrors>> + use<> {
         let mut op = op.clone();
         if let (Op::Release { number, .. }, None) = (&mut op, self.nodes.sole()) {
-            // Those who wait are told of a release that leaves a number behind. Whoever releases by
-            // token does not know the lease's.
+            // Waiters are notified of a release that stores a number. A release by
+            // token does not know the lease's number.
             number.get_or_insert(FencingToken::LEAST);
         }
         let calls =
@@ -50,7 +50,7 @@ impl State {
                 _ => given_back(quorum, answers).map(released),
             };
             // What can be told without the others is not changed by them. A release by token
-            // reaches them all the same; one by force is not sent when nobody waits for it.
+            // still reaches them; one by force is not sent when nobody waits for it.
             let are_enough = |answers| !is_forced && merge(answers).is_ok();
             let answers = each_until(calls, are_enough).await;
             let answers = match forcing {
@@ -84,7 +84,7 @@ impl State {
     }
 
     /// Asks every node for its clock and, where a lock is named, for what stands at its keys, and
-    /// tells whether it would vote now; opens those without a marker, where that is asked for by
+    /// returns whether it would vote now; opens those without a marker, where that is asked for by
     /// hand. The ops are queued when this returns.
     pub(super) fn report(
         self: &Rc<Self>,
@@ -142,8 +142,8 @@ const fn released(release: Release) -> Reply {
     Reply::Released { release, next: Next::Nobody }
 }
 
-/// Who holds the lock on a majority of all nodes. Nobody does when none can: then whoever holds it
-/// on some of them is about to give it back, or to lose it.
+/// Who holds the lock on a majority of all nodes. Nobody does when none can: a client that has it
+/// on some of them is about to release it, or to lose it.
 fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<NodeErrors>> {
     let (mut told, mut failed) = (Vec::<Inspection>::new(), Vec::new());
     for answer in answers {
@@ -182,7 +182,7 @@ fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<Node
         .map(|one| one.last_number.filter(|number| holder.is_some() || is_near(number, one)))
         .collect();
     numbers.sort_unstable();
-    // A majority knows the holder's. A larger one was given in vain, on one that it missed.
+    // A majority knows the holder's. A larger one was granted on a node that it missed.
     let rank = if holder.is_some() { quorum.needed() } else { 1 };
     let last_number =
         numbers.len().checked_sub(rank).and_then(|index| numbers.get(index).copied().flatten());

@@ -90,7 +90,7 @@ pub(crate) enum How {
 }
 
 impl How {
-    /// Whether what a node holds is no lock to this way: nobody who waits for it gets it.
+    /// Whether what a node holds is no lock to this way: a waiter would never get it.
     pub(crate) fn refuses(&self, found: &Holder) -> bool {
         match self {
             Self::Try => matches!(found, Holder::ForeignType(_)),

@@ -51,7 +51,7 @@ extern "C" fn flush() {
     }
 }
 
-/// The engines, unless the list is locked for ever: in a forked child it may be.
+/// The engines, unless the list stays locked: in a forked child it may.
 fn engines(end: Instant) -> Vec<Weak<Inner>> {
     loop {
         match ENGINES.try_lock() {

@@ -7,9 +7,9 @@ use tenure_core::{LockKey, Timestamp, Waiting};
 use super::state::State;
 use crate::{clock, node::Hearer, random};
 
-/// Hears of releases of one lock at all of its nodes, for as long as it lives.
+/// Receives notifications of one lock from all of its nodes, for as long as it lives.
 ///
-/// It begins after a first refusal, and what was released before that is not heard: so the first
+/// It begins after a first refusal, and misses earlier releases: so the first
 /// poll comes soon.
 pub(super) struct Hearing {
     state: Rc<State>,

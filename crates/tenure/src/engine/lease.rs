@@ -24,22 +24,22 @@ pub(crate) struct LeaseId(pub(super) u64);
 /// A lease in its engine, and what its holder sees of it.
 pub(crate) type Leased = (LeaseId, Arc<LeaseCell>);
 
-/// What the engine tells about a lease, and what anybody may read without asking it.
+/// What the engine publishes about a lease, and what anybody may read without asking it.
 #[derive(Debug)]
 pub(crate) struct LeaseCell {
     key: LockKey,
     token: Token,
     number: FencingToken,
     life: Arc<Life>,
-    /// The end of validity, in nanoseconds of the clock of leases; [`RAN_OUT`] once it is told.
+    /// The end of validity, in nanoseconds of the clock of leases; [`RAN_OUT`] once it is reported.
     deadline: AtomicU64,
     /// See [`tenure_core::Lease::excuse`].
     excuse: AtomicU64,
-    /// The pause in which its time ran out, as it was told last; zero when there was none.
+    /// The pause in which its time ran out, as it was last reported; zero when there was none.
     paused: AtomicU64,
-    /// How often it was told that its time ran out.
+    /// How often it was reported that its time ran out.
     ran_out: AtomicU64,
-    /// Why it is lost for good.
+    /// Why it is finally lost.
     lost: OnceLock<LossReason>,
     told: Notify,
     /// When the first of the renewals was sent that failed since the last one that did not, and
@@ -127,7 +127,7 @@ impl LeaseCell {
         }
     }
 
-    /// Why its time ran out, as it was told, or as anybody can see.
+    /// Why its time ran out, as it was reported, or as the clock shows.
     fn why_over(&self) -> LossReason {
         let deadline = self.deadline.load(Ordering::Acquire);
         if deadline == RAN_OUT {
@@ -143,7 +143,7 @@ impl LeaseCell {
         }
     }
 
-    /// Why its time ran out when that was told last.
+    /// Why its time ran out when that was last reported.
     fn why_told(&self) -> LossReason {
         match self.paused.load(Ordering::Acquire) {
             0 => LossReason::Expired,
@@ -163,7 +163,7 @@ impl LeaseCell {
             if let Some(reason) = self.loss() {
                 return reason;
             }
-            // It may be held again before the one who waits has run: it was lost all the same.
+            // It may be held again before the listener has run: it was lost nevertheless.
             if self.ran_out.load(Ordering::Acquire) != ran_out {
                 return self.why_told();
             }
@@ -178,7 +178,7 @@ impl LeaseCell {
         self.deadline.store(deadline.as_nanos(), Ordering::Release);
     }
 
-    /// The first reason stays: for good, unless its time ran out.
+    /// The first reason stays, unless its time ran out.
     pub(crate) fn lose(&self, reason: LossReason) {
         if reason.ran_out() {
             let paused = match reason {
@@ -191,7 +191,7 @@ impl LeaseCell {
         } else {
             let has_run_out = self.deadline.load(Ordering::Acquire) == RAN_OUT;
             let first = if has_run_out { self.why_told() } else { reason };
-            // Already lost: the reason that was told first is kept.
+            // Already lost: the reason that was reported first is kept.
             _ = self.lost.set(first);
         }
         self.told.notify_waiters();

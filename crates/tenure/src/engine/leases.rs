@@ -40,7 +40,7 @@ pub(super) struct Leases {
     sooner: Notify,
 }
 
-/// One lease. Dropping it tells its holder that nobody looks after it any more.
+/// One lease. Dropping it notifies its holder that it is not renewed any more.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) lease: Lease,
@@ -139,7 +139,7 @@ impl Leases {
         }
     }
 
-    /// Changes a lease, and tells its holder what that means. `None` when it is held no more.
+    /// Changes a lease, and notifies its holder. `None` when it is not held any more.
     fn update<T>(&self, id: LeaseId, change: impl FnOnce(&mut Lease) -> T) -> Option<T> {
         let mut entries = self.entries.borrow_mut();
         let entry = entries.get_mut(&id)?;
@@ -233,7 +233,7 @@ impl Leases {
     /// Why a lease is lost, and stays so whatever the nodes say; `None` for one whose time ran out.
     pub(super) fn over_for_good(&self, id: LeaseId) -> Option<LossReason> {
         let now = clock::now();
-        // Whoever waits for the loss is told of it before it may be undone.
+        // Listeners for the loss are notified before it may be undone.
         let over = self.update(id, |lease| {
             lease.handle_time(now);
             lease.over_for_good(now)
@@ -265,7 +265,7 @@ impl Leases {
         self.entries.borrow().get(&id).is_some_and(|entry| entry.top_up)
     }
 
-    /// When the first of them is due; the caller sleeps until then, unless it is told before.
+    /// When the first of them is due; the caller sleeps until then, unless it is notified before.
     pub(super) fn next(&self) -> Timestamp {
         let next = self.due.borrow().first().map_or(Timestamp::MAX, |(due, _)| *due);
         self.sleeping_until.set(next);

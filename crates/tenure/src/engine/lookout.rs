@@ -1,6 +1,6 @@
-//! The lookout: looks for those who wait in queues, many in one call.
+//! The queue poller: polls for waiters in queues, many in one call.
 //!
-//! A waiter is told of its turn, and its timer is only for what is never told. With ten thousand of
+//! A waiter is notified of its turn; its timer is only for lost notifications. With ten thousand of
 //! them these timers would be hundreds of scripts a second, each of which finds that nothing has
 //! changed. So the lookout has the timers, and wakes a waiter only when there is something to ask.
 
@@ -50,15 +50,15 @@ struct Parked {
     waiter: Rc<Waiter>,
     /// The last try of its wait, which it makes itself.
     deadline: Timestamp,
-    /// When it was told last how things stand.
+    /// When it last learned the state of its lock.
     told: Timestamp,
     due: Timestamp,
-    /// Of the head: has it told at once when there is no key any more.
+    /// Of the head: notifies it at once when there is no key any more.
     watch: Option<Rc<Watch>>,
 }
 
 impl Parked {
-    /// Has the key watched for the head: it would not be told of a lock that was deleted by hand.
+    /// Watches the key for the head: no message says that a lock was deleted by hand.
     fn is_watched_as(&mut self, position: u64, held: &Held, node: &dyn Node) -> bool {
         if position > 0 || held.holder.is_foreign() || self.watch.is_some() {
             return true;
@@ -95,7 +95,7 @@ impl Drop for Post<'_> {
 }
 
 impl Lookout {
-    /// Looks for a waiter from now on, at `due` for the first time, and tells it when it has to
+    /// Polls for a waiter from now on, at `due` for the first time, and notifies it when it has to
     /// acquire.
     pub(super) fn post(
         &self,
@@ -209,7 +209,7 @@ fn ahead(pause: Duration) -> Duration {
 }
 
 impl State {
-    /// Looks for those who wait, for as long as the engine runs.
+    /// Polls for the waiters, for as long as the engine runs.
     pub(super) async fn run_lookout(self: Rc<Self>) {
         let lookout = &self.lookout;
         loop {

@@ -108,7 +108,7 @@ impl Engine {
     ///
     /// tokio's channel counts each poll against the budget of the tokio task that polls it, and
     /// answers "pending" once the budget is spent. A caller that blocks inside a task never gives
-    /// the budget back and would wait for ever, so these polls are not counted.
+    /// the budget back and would wait forever, so these polls are not counted.
     pub(crate) async fn ask<T>(
         &self,
         command: impl FnOnce(oneshot::Sender<T>) -> Command,
@@ -134,7 +134,7 @@ impl Drop for Inner {
         }
         if self.inbox.send(Command::Stop) {
             let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
-            // Either way there is no more to be done: it has ended, or it takes too long.
+            // Either way nothing is left to do: it has ended, or it takes too long.
             _ = ended.recv_timeout(EXIT_FLUSH + EXIT_GRACE);
         }
     }
@@ -194,7 +194,7 @@ impl Setup<'_> {
             }
         });
         // Before the leases are dropped one after the other, so that no handle still says "held"
-        // when the first of them has told its loss.
+        // when the first of them has reported its loss.
         self.life.end();
         drop(tasks);
         // A name look-up that hangs must not hold up the end.

@@ -20,13 +20,13 @@ use crate::{
 /// One node or several that vote, in the order of their addresses.
 ///
 /// One node is a special case in one thing: it alone has a queue. Several would each have an order
-/// of their own, so their waiters are told of each release, and poll.
+/// of their own, so their waiters are notified of each release, and poll.
 #[derive(Debug)]
 pub(super) struct Nodes {
     first: Rc<dyn Node>,
     others: Vec<Rc<dyn Node>>,
     doubts: Rc<Doubts>,
-    /// Those whose numbers were far ahead of their clocks when they last told both.
+    /// The nodes whose numbers were far ahead of their clocks when they last reported both.
     ahead: RefCell<BTreeSet<usize>>,
 }
 
@@ -170,7 +170,7 @@ impl Nodes {
     }
 
     /// What most of the nodes' wall clocks show now, in microseconds. This host's own until one has
-    /// told.
+    /// reported it.
     pub(super) fn wall_us(&self) -> u64 {
         let now_us = clock::now().as_nanos() / 1_000;
         let ahead = self.doubts.ahead_us();

@@ -35,9 +35,9 @@ pub(super) enum Tried {
     /// Ask again at once.
     Again,
     Free,
-    /// What stands at the key is no lock: nothing was changed, and waiting is in vain.
+    /// The value at the key is no lock: nothing was changed, and waiting is useless.
     NotALock(Holder),
-    /// It could not be told; and who holds the lock where it could, if without them there would be
+    /// It is unknown; and who holds the lock where it is known, if without them there would be
     /// a majority: waiting for them may help.
     Untold(NoQuorum, Option<Held>),
 }
@@ -61,7 +61,7 @@ pub(super) struct Quest<'a> {
     /// Something under this token may be on a node.
     open: bool,
     sent: Timestamp,
-    /// The largest number that a node told, where several vote.
+    /// The largest number that a node reported, where several vote.
     pub(super) seen: Option<FencingToken>,
     /// The attempt at several nodes; in a box, since most wait at one.
     ballot: Option<Box<Ballot>>,
@@ -102,7 +102,7 @@ impl<'a> Quest<'a> {
     pub(super) async fn attempt(&mut self, waiting: &mut Waiting, limit: Limit) -> Tried {
         match (self.state.nodes.sole(), &self.request.how) {
             (Some(_), _) => self.attempt_on_one(waiting, limit).await,
-            // It is large and rare, and the many who wait are to be small.
+            // It is large and rare, and a waiter is to be small.
             (None, How::Resume(token)) => Box::pin(self.resume(token, limit)).await,
             (None, How::Try | How::Steal { .. }) => self.vote(waiting, limit).await,
         }
@@ -183,7 +183,7 @@ impl<'a> Quest<'a> {
         if let Some(node) = asked {
             attempt.handle_vote(clock::now(), node, vote);
         }
-        // The grant came, but too late to be of use: it is undone like one that was not told.
+        // The grant came, but too late to be of use: it is undone like an unknown one.
         let late = || limit.explain(self.error(NodeErrorKind::TimedOut).maybe_applied());
         let mut unsure = false;
         let tried = match attempt.outcome() {

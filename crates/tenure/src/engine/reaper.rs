@@ -138,7 +138,7 @@ impl State {
             return;
         }
         // A connection that broke may still deliver the attempt, after this release. It may
-        // have broken after the attempt was given up, when nobody heard of it any more.
+        // have broken after the attempt was given up, when nobody noticed it any more.
         if !self.nodes.get(unwanted.node).is_cut_off_from_the_past() {
             unwanted.standing.ambiguous = true;
             self.timers.sleep_until(clock::now() + LATE_LOOK).await;
@@ -147,7 +147,7 @@ impl State {
         }
     }
 
-    /// Gives a lease back on every node, tells the caller what came of it, and goes on until each
+    /// Releases a lease on every node, returns the outcome to the caller, and goes on until each
     /// has answered.
     pub(super) fn give_back(self: &Rc<Self>, entry: Entry, reply: Option<ReleaseReply>) {
         let lost = entry.cell.loss();
@@ -206,7 +206,7 @@ impl State {
             let opened = matches!(first, Ok((_, Next::Open)));
             _ = job.state.until_answered(&unwanted, first).await;
             if opened {
-                // The next waiter was told to look by then; it may have died since.
+                // The next waiter was asked to poll by then; it may have died since.
                 let state = Rc::clone(&job.state);
                 drop(job);
                 state.timers.sleep_until(clock::now() + OPEN_LOOK).await;
@@ -263,7 +263,7 @@ impl State {
         let (key, token) = (unwanted.key.clone(), unwanted.token.clone());
         let op =
             Op::Release { key, token, entries, bury: ambiguous, open_ms, number: unwanted.number };
-        // What was asked in vain is undone wherever it was asked, on a second address too.
+        // A failed request is undone wherever it was sent, on a second address too.
         let answer = match unwanted.number {
             Some(_) => self.nodes.call(unwanted.node, op, LONGEST_LIMIT),
             None => self.nodes.get(unwanted.node).call(op, LONGEST_LIMIT),
@@ -294,7 +294,7 @@ struct Giving {
 }
 
 impl Giving {
-    /// Takes one node's first answer, and tells the caller as soon as it is certain what they all
+    /// Takes one node's first answer, and answers the caller as soon as it is certain what they all
     /// come to.
     fn told(&mut self, answer: &Result<Answered, NodeError>) {
         self.tally.add(Said::of_release(answer.as_ref().map(|(release, _)| release)));

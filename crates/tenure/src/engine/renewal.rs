@@ -49,7 +49,7 @@ enum Purpose {
 }
 
 impl State {
-    /// Renews and tells losses, for as long as the engine runs.
+    /// Renews and reports losses, for as long as the engine runs.
     pub(super) async fn run_renewals(self: Rc<Self>) {
         loop {
             tokio::select! {
@@ -77,7 +77,7 @@ impl State {
     }
 
     /// Looks, beside a renewal of these leases, whether the nodes would still vote on their locks:
-    /// so a clock that jumped is told while it matters, and not when the next one acquires.
+    /// so a clock step is logged while it matters, and not when the next client acquires.
     fn watch_clocks(self: &Rc<Self>, leases: Vec<LeaseId>) {
         let leases = Rc::new(leases);
         for (node, _) in self.nodes.iter().filter(|_| !leases.is_empty()) {
@@ -90,7 +90,7 @@ impl State {
                     _ = told => {}
                     () = state.timers.sleep_until(end) => return,
                 }
-                // What it says was taken on the way, and what there is to tell is told to the log.
+                // Its reply was taken on the way, and what matters is logged.
                 for longest_ttl in leases.iter().filter_map(|id| state.leases.longest_ttl(*id)) {
                     _ = state.nodes.judge(node, longest_ttl);
                 }
@@ -174,7 +174,7 @@ impl State {
         let Some(lease) = leases.get_mut(&id) else { return };
         let said = match (answer, lease.purpose) {
             (Ok(_), _) | (Err(_), Purpose::Renewal) => self.leases.counted(id, node, answer),
-            // What a caller waits to be told is the caller's affair.
+            // How long a caller waits for its reply is the caller's affair.
             (Err(error), _) => Some(Said::Untold(error.clone())),
         };
         let Some(mut said) = said else { return };

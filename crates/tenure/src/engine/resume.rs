@@ -26,7 +26,7 @@ impl State {
     /// Asks every node, and waits for all of them: the number depends on it.
     ///
     /// The number is one that a majority has while the lock is the lease's there, as for an
-    /// attempt, so no other lease ever has it: the largest that is heard of, and the others are
+    /// attempt, so no other lease ever has it: the largest that is reported, and the others are
     /// asked to follow. Any majority knows the one that the lease had, so it is never smaller.
     pub(super) async fn resumed(
         &self,
@@ -119,7 +119,7 @@ impl State {
                     Ok(Reply::Confirmed { answer: Confirmation::Ours(number), .. }) => {
                         numbers.push((id, number));
                     }
-                    // It has lost the key, or cannot tell the number.
+                    // It has lost the key, or does not know the number.
                     Ok(_) => {}
                     Err(error) => failed.push(limit.explain(error)),
                 }

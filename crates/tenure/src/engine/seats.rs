@@ -10,7 +10,7 @@ use crate::{error::NodeError, node::Standing};
 pub(super) struct Seat {
     /// What of its wait may still be on the node.
     pub(super) standing: Standing,
-    /// When the node was first heard to have the key, since which it has not been heard to have
+    /// When the node first reported to have the key, since which it has not reported to have
     /// lost it.
     since: Option<Timestamp>,
     /// A request for the key was not answered: it may still arrive.
@@ -22,7 +22,7 @@ pub(super) struct Seat {
 }
 
 impl Seat {
-    /// The node has the key, as it told at `now`.
+    /// The node has the key, as it reported at `now`.
     pub(super) fn granted(standing: Standing, now: Timestamp) -> Self {
         Self { standing, since: Some(now), ..Self::default() }
     }
@@ -89,8 +89,8 @@ impl Seats {
 
     /// Takes a node's answer to a renewal at `now`, and says what it counts for.
     ///
-    /// When the lease has run out, the key may have ended there unheard of, and a request for it
-    /// that was on its way may have made it anew: then only a node counts to which none was.
+    /// When the lease has run out, the key may have ended there unnoticed, and a request for it
+    /// that was on its way may have created it again: then only a node counts to which none was.
     pub(super) fn renewed(
         &mut self,
         now: Timestamp,
@@ -179,7 +179,7 @@ mod tests {
         let granted = Seat::granted(Standing::default(), at(1));
         let mut seats = Seats::new(vec![granted, Seat::asked()], at(1));
         assert!(renew(&mut seats, 10, 0));
-        assert!(!renew(&mut seats, 11, 1), "heard of for the first time");
+        assert!(!renew(&mut seats, 11, 1), "seen for the first time");
         assert!(!renew(&mut seats, 12, 1), "no renewal was proved since");
         seats.prove(at(10));
         assert!(!renew(&mut seats, 13, 1), "it was sent before");
@@ -187,7 +187,7 @@ mod tests {
         assert!(renew(&mut seats, 14, 1));
         seats.prove(at(5));
         assert!(renew(&mut seats, 15, 1), "an answer that comes late proves no less");
-        // What was lost and given anew is new.
+        // What was lost and granted again is new.
         let other = RenewalAnswer::Other(Holder::from_value(b"x"));
         for (lost, now) in [(RenewalAnswer::Gone, 20), (other, 30)] {
             let said = seats.renewed(at(now), NodeId(1), &Ok(lost), false);

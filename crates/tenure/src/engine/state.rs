@@ -105,7 +105,7 @@ impl State {
         match command {
             Command::Acquire { request, reply } => {
                 let acquiring = self.begin_acquiring();
-                // In a box: there may be many who wait, and a task has room for its future twice.
+                // In a box: there may be many waiters, and a task has room for its future twice.
                 task::spawn(Box::pin(Rc::clone(self).acquire(request, reply, acquiring)));
             }
             Command::Extend { lease, ttl, reply } => {

@@ -15,7 +15,7 @@ pub(super) enum Said {
     Other(Holder),
     /// An earlier release gave its key up there.
     GivenUp,
-    /// The node could not tell, for this reason.
+    /// The node's answer is unknown, for this reason.
     Untold(NodeError),
 }
 
@@ -44,7 +44,7 @@ pub(super) enum Verdict {
     /// A majority of all nodes had the key until a release of its token, and most of those until an
     /// earlier one.
     GivenUp,
-    /// None of these: too many could not tell, for these reasons.
+    /// None of these: too many answers are unknown, for these reasons.
     Untold(NodeErrors),
 }
 

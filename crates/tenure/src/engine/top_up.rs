@@ -62,8 +62,8 @@ impl State {
         }
     }
 
-    /// Has a node that granted under a smaller number than the lease's raise its own, so that it
-    /// tells the lease's to whoever takes the lease up by its token.
+    /// Makes a node that granted under a smaller number than the lease's raise its own, so that it
+    /// reports the lease's to a client that resumes the lease by its token.
     pub(super) fn confirm_late(&self, id: LeaseId, node: NodeId, its: FencingToken) {
         let Some(cell) = self.leases.held(id) else { return };
         let Some(ttl) = self.leases.ttl(id) else { return };

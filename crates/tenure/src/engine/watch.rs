@@ -1,6 +1,6 @@
-//! Watching leases that are held for long: what another does to their keys is told at once.
+//! Watching leases that are held for long: changes of their keys by others are reported at once.
 //!
-//! Only where one node decides. Where several do, the next renewal tells.
+//! Only where one node decides. Where several do, the next renewal notices the change.
 
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Duration};
 
@@ -103,7 +103,7 @@ impl State {
                 self.leases.answer(id, clock::now(), None, &verdict);
             }
             Ok([RenewalAnswer::Renewed]) => self.watch(id),
-            // Nobody can tell now; the next renewal will.
+            // It is unknown now; the next renewal will show it.
             _ => {}
         }
     }

@@ -36,7 +36,7 @@ pub enum AcquireError {
         /// What was left of it then. Without an end it is held until somebody deletes the key.
         ttl_left: TtlLeft,
     },
-    /// What stands at the key is no lock, so nobody who waits for it gets it: a value of another
+    /// The value at the key is no lock, so a waiter would never get it: a value of another
     /// type than string; and for [`Lock::steal`](crate::Lock::steal) whatever no lock library
     /// writes. It was left alone. No key of ours remains.
     #[error("{} cannot be a lock: it holds {found}; use another key", named(Some(key)))]
@@ -74,7 +74,7 @@ pub struct NoQuorum {
     pub granted: usize,
     /// How many would have had to.
     pub needed: usize,
-    /// Why those could not tell that neither granted nor refused it, and those that granted it and
+    /// The errors of nodes that neither granted nor refused it, and of those that granted it and
     /// could not confirm it, in the order of the addresses.
     pub failed: Vec<NodeError>,
 }

@@ -26,7 +26,7 @@ pub enum InspectError {
         /// What stands there.
         found: Holder,
     },
-    /// Too few servers could tell. A release by force may have happened, or may yet, until it is
+    /// Too few servers answered. A release by force may have happened, or may yet, until it is
     /// cancelled in the background.
     #[error("{}", told("asking about", .0))]
     Unanswered(NodeErrors),

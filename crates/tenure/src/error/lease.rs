@@ -6,7 +6,7 @@ use tenure_core::{LockKey, LossReason};
 
 use super::{ConfigError, NodeErrors, RenewalFailure, STOPPED, named, told};
 
-/// A lease that is held no more: of which lock, and why.
+/// A lease that is not held any more: of which lock, and why.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
 pub struct Loss {
@@ -71,7 +71,7 @@ pub enum ExtendError {
     /// The lease is lost. No key of ours remains, or one that ends with its TTL.
     #[error("extending: {0}")]
     NotHeld(Loss),
-    /// Too few servers could tell. The lock is still held, until the deadline that it had.
+    /// Too few servers answered. The lock is still held, until the deadline that it had.
     #[error("{}", told("no confirmation of extending", .0))]
     Unconfirmed(NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
@@ -93,7 +93,7 @@ pub enum RevalidateError {
     /// that ends with its TTL.
     #[error("revalidating: {0}")]
     NotHeld(Loss),
-    /// Too few servers could tell. The lease is as it was before: held until its deadline, or run
+    /// Too few servers answered. The lease is as it was before: held until its deadline, or run
     /// out, and another call may prove it yet.
     #[error("{}", told("no proof of holding all the time", .0))]
     Unconfirmed(NodeErrors),
@@ -139,7 +139,7 @@ pub enum ReleaseError {
         /// The lock's key.
         key: LockKey,
     },
-    /// Too few servers could tell. A key of ours may remain, at most for the TTL; the release is
+    /// Too few servers answered. A key of ours may remain, at most for the TTL; the release is
     /// repeated in the background until then, unless the server says that it never will take it.
     #[error("{}", told("no confirmation of releasing", .0))]
     Unconfirmed(NodeErrors),

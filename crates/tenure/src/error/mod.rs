@@ -1,6 +1,6 @@
 //! What can go wrong, one type per operation.
 //!
-//! "Held by another", "cannot tell", "lost" and "bad input" never share a variant. Each variant
+//! "Held by another", "unknown", "lost" and "bad input" never share a variant. Each variant
 //! says what is left on the servers. The text of an error is one line, and complete: what was to be
 //! done, with which lock, what each server said, and what to try. So it has no source that would
 //! repeat a part of it.

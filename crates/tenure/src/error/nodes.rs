@@ -42,13 +42,13 @@ impl NodeErrors {
         all.join("; ")
     }
 
-    /// The first that was told.
+    /// The first that was reported.
     #[must_use]
     pub const fn first(&self) -> &NodeError {
         &self.first
     }
 
-    /// All of them, in the order in which they were told.
+    /// All of them, in the order in which they were reported.
     pub fn iter(&self) -> impl Iterator<Item = &NodeError> {
         std::iter::once(&self.first).chain(&self.others)
     }

@@ -16,7 +16,7 @@ pub enum RunError<T> {
     Lost {
         /// Of which lock, and why.
         loss: Loss,
-        /// The work's output, if it ended all the same (blocking work cannot be dropped).
+        /// The work's output, if it ended nevertheless (blocking work cannot be dropped).
         output: Option<T>,
     },
     /// The work ended, and then the release was not confirmed.

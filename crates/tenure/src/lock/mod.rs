@@ -79,13 +79,13 @@ impl Lock {
     /// [`Lock::try_acquire`].
     ///
     /// At one node waiters are served in the order in which they came. Several nodes have no queue:
-    /// all who wait are told of a release and try again, each after a random time of a few round
-    /// trips; whoever has a majority first has the lock.
+    /// all waiters are notified of a release and try again, each after a random time of a few round
+    /// trips; the first to have a majority has the lock.
     ///
     /// # Errors
     ///
     /// [`AcquireError::TimedOut`] when another held the lock for the whole wait, and
-    /// [`AcquireError::NoQuorum`] when the server could not tell: never the one for the other.
+    /// [`AcquireError::NoQuorum`] when the state is unknown: never the one for the other.
     ///
     /// # Cancel safety
     ///
@@ -114,7 +114,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`AcquireError::NoQuorum`] when the server could not tell.
+    /// [`AcquireError::NoQuorum`] when the state is unknown.
     ///
     /// # Cancel safety
     ///
@@ -127,11 +127,11 @@ impl Lock {
     ///
     /// The number stays the same and the TTL is raised, never lowered. (Where several servers vote,
     /// and not all that had agreed on the number answer, it may be larger.) `None` when the token
-    /// holds the lock no more: a lease that has ended is not taken again as if it had never ended.
+    /// does not hold the lock any more: a lease that has ended is never acquired again by this.
     ///
     /// # Errors
     ///
-    /// [`AcquireError::NoQuorum`] when the server could not tell.
+    /// [`AcquireError::NoQuorum`] when the state is unknown.
     ///
     /// # Cancel safety
     ///
@@ -149,7 +149,7 @@ impl Lock {
     /// most a minute ago. [`ReleaseError::NotHeld`] when the token does not hold the lock for
     /// another reason, or for an unknown one: `Taken` when another does, `Gone` when nobody does.
     /// Another's key is never touched.
-    /// [`ReleaseError::Unconfirmed`] when the server could not tell; it is not repeated here.
+    /// [`ReleaseError::Unconfirmed`] when the outcome is unknown; it is not repeated here.
     ///
     /// # Cancel safety
     ///
@@ -178,13 +178,13 @@ impl Lock {
         Err(ReleaseError::NotHeld(Loss::new(&of, reason, None)))
     }
 
-    /// Takes the lock whoever holds it. The holder notices at its next renewal at the latest, and
+    /// Takes the lock from any holder. The holder notices at its next renewal at the latest, and
     /// both may act until then: only for when the holder is known to be gone, or fenced off.
     ///
     /// # Errors
     ///
     /// [`AcquireError::NotALock`] when no lock library writes what stands at the key; see
-    /// [`Lock::overwrite_data`]. [`AcquireError::NoQuorum`] when the server could not tell: the
+    /// [`Lock::overwrite_data`]. [`AcquireError::NoQuorum`] when the outcome is unknown: the
     /// request is then undone in the background, and takes nothing when it arrives after that.
     ///
     /// # Cancel safety
@@ -197,7 +197,7 @@ impl Lock {
         }
     }
 
-    /// Deletes the key whoever holds it, and says who did; `None` when nobody did. Of several
+    /// Deletes the key of any holder, and returns the holder; `None` if there was none. Of several
     /// servers, it says whose key was deleted on most of those that had one.
     ///
     /// As with [`Lock::steal`], the holder goes on until it notices. Some other libraries set the
@@ -206,7 +206,7 @@ impl Lock {
     /// # Errors
     ///
     /// [`InspectError::NotALock`] when no lock library writes what stands at the key; see
-    /// [`Lock::overwrite_data`]. [`InspectError::Unanswered`] when the server could not tell; the
+    /// [`Lock::overwrite_data`]. [`InspectError::Unanswered`] when the outcome is unknown; the
     /// key may be deleted. What arrives later than that is refused: the request is cancelled in the
     /// background.
     ///
@@ -231,7 +231,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`InspectError::Unanswered`] when the server could not tell.
+    /// [`InspectError::Unanswered`] when too few servers answered.
     ///
     /// # Cancel safety
     ///
@@ -248,7 +248,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`InspectError::Unanswered`] when the server could not tell.
+    /// [`InspectError::Unanswered`] when too few servers answered.
     ///
     /// # Cancel safety
     ///
@@ -336,7 +336,7 @@ fn stopped(key: &LockKey) -> InspectError {
 
 /// Does the work until the lease is lost. Not with tokio's `select!`, which polls nothing once the
 /// budget of the surrounding tokio task is spent: another executor that blocks in that task would
-/// wait for ever.
+/// wait forever.
 async fn until_lost<T>(
     work: impl Future<Output = T>,
     lost: impl Future<Output = LossReason>,

@@ -1,13 +1,13 @@
-//! Those who want to hear of it when a lock of several nodes is given up.
+//! Subscribers to the release of a lock of several nodes.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use tenure_core::{Channel, LockKey};
 use tokio::sync::Notify;
 
-/// One who wants to hear of one lock, at all of its nodes.
+/// A subscriber to one lock, at all of its nodes.
 ///
-/// What it hears is a hint: where a node tells nothing, or a message is lost, polls find out.
+/// A notification is an optimisation: where none is sent, or it is lost, polls find the release.
 #[derive(Debug)]
 pub(crate) struct Hearer {
     channel: Channel,
@@ -64,7 +64,7 @@ impl Hearers {
         self.0.borrow().keys().cloned().collect()
     }
 
-    /// Gives a hint to all who listen to this channel.
+    /// Notifies all subscribers of this channel.
     pub(super) fn tell(&self, channel: &[u8]) {
         for hearer in self.0.borrow().get(channel).into_iter().flatten() {
             hearer.told.notify_one();

@@ -24,7 +24,7 @@ pub(super) struct MemoryNode {
     waiters: Rc<Waiters>,
 }
 
-/// Where a client hears.
+/// A client's channel.
 #[derive(Clone, Debug)]
 struct Ear {
     wakes: mpsc::UnboundedSender<Wake>,
@@ -53,7 +53,7 @@ impl Ear {
     }
 }
 
-/// What the clients of one table share: the table, and who listens to which channel.
+/// What the clients of one table share: the table, and the subscribers of each channel.
 #[derive(Debug, Default)]
 struct Shared {
     table: Table,
@@ -191,7 +191,7 @@ mod tests {
         pin!(hearer.told()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
-    /// Two clients of one table: what one gives up, the other hears of, as long as it listens.
+    /// Two clients of one table: one is notified of the other's release, as long as it subscribes.
     async fn tell_each_other() {
         let key = LockKey::new("k").unwrap();
         let token = Token::new(7, &HolderLabel::new("h").unwrap());

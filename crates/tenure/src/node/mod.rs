@@ -54,16 +54,16 @@ pub(crate) trait Node: fmt::Debug {
     fn call(&self, op: Op, limit: Duration) -> Call;
 
     /// Asks for an acquisition whose caller waits: as [`Node::call`], but the op gets its place in
-    /// the queue where the node has one, and the waiter is told of its turn from then on.
+    /// the queue where the node has one, and the waiter is notified of its turn from then on.
     ///
     /// No second one may be asked for the same waiter before the answer to the first.
     fn call_waiting(&self, op: Op, waiter: &Rc<Waiter>, brought: Brought, limit: Duration) -> Call;
 
-    /// Whether waiters are told of their turn. Where they are not, they poll.
+    /// Whether waiters are notified of their turn. Where they are not, they poll.
     fn tells_waiters(&self) -> bool;
 
-    /// Has the hearer told of each release of its lock, where the node tells of such things, until
-    /// it is to hear no more.
+    /// Notifies the subscriber of each release of its lock, where the node can do that, until
+    /// it unsubscribes.
     fn hear(&self, _hearer: &Rc<Hearer>) {}
 
     /// Ends what [`Node::hear`] began.
@@ -92,12 +92,12 @@ pub(crate) trait Node: fmt::Debug {
 
     /// Resolves when there is a point in asking: at once, unless the last connection could not be
     /// made, and the next one may be. While somebody waits for that, the node goes on trying, so
-    /// that nobody has to ask in vain.
+    /// that no caller has to ask without success.
     fn within_reach(&self) -> Reach {
         Box::pin(ready(()))
     }
 
-    /// Has the watch told of changes that others make to its key, as soon as they are known, where
+    /// Notifies the watch of changes that others make to its key, as soon as they are known, where
     /// the node knows of them sooner than by being asked.
     fn watch(&self, _watch: &Rc<Watch>) -> Watched {
         Watched::Never

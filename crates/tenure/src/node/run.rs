@@ -8,13 +8,13 @@ use std::{rc::Rc, sync::Arc};
 /// started since, or another one: either way it may know nothing of what was there before.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// What the server calls it; `None` when it does not tell.
+    /// What the server calls it; `None` when it does not say.
     pub(crate) id: Option<Arc<str>>,
     /// It was another run that was seen at this address before.
     pub(crate) is_later: bool,
 }
 
-/// What a server tells of its run. Nothing where it is not permitted to, or a proxy answers.
+/// What a server reports of its run. Nothing where that is not permitted, or a proxy answers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     pub(crate) id: Option<Arc<str>>,

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::hearer::Hearers;
 
-/// What a waiter is told between its tries.
+/// What a waiter is notified of between its tries.
 #[derive(Debug)]
 pub(crate) enum News {
     /// Look at once: the lock was set for it, or it may have missed that.
@@ -29,7 +29,7 @@ pub(crate) struct Waiter {
     /// over. Each acquisition takes the entry of the one before it out of the queue.
     entries: RefCell<Vec<Entry>>,
     /// An op under its token was sent over a connection that ended before the answer: it may be
-    /// applied later, for ever after.
+    /// applied at any later time.
     ambiguous: Cell<bool>,
     news: RefCell<Option<News>>,
     told: Notify,
@@ -130,7 +130,7 @@ pub(crate) struct Brought {
     pub(crate) suspect: Option<Channel>,
 }
 
-/// The waiters of one node: by their tokens, and those who wait without a queue.
+/// The waiters of one node: by their tokens, and those without a queue.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
     pub(super) hearers: Hearers,
@@ -139,7 +139,7 @@ pub(super) struct Waiters {
 }
 
 impl Waiters {
-    /// Has this one told from now on, for as long as it lives.
+    /// Notifies this one from now on, for as long as it lives.
     pub(super) fn add(&self, waiter: &Rc<Waiter>) {
         let mut by_token = self.by_token.borrow_mut();
         if by_token.len() >= self.sweep_at.get().max(LEAST_SWEEP) {
@@ -188,7 +188,7 @@ impl Waiters {
 }
 
 /// Connections whose last commands may still arrive: far more than break in the minute in which
-/// they may. An entry of an older one that is in the queue all the same has no listener, so it is
+/// they may. An entry of an older one that is still in the queue has no subscriber, so it is
 /// dropped at first sight.
 const MOST_ENTRIES: usize = 64;
 

@@ -1,4 +1,4 @@
-//! Keys that somebody wants to hear of when another changes them.
+//! Keys whose changes by others are reported.
 
 use std::{
     cell::{Cell, RefCell},
@@ -9,7 +9,7 @@ use std::{
 
 use tenure_core::{LockKey, Token};
 
-/// The wish to be told, once, when a key holds something else than it should.
+/// A request to be notified, once, when a key holds something else than it should.
 ///
 /// It is an accelerator: where a node watches nothing, or a message is lost, our own clocks are the
 /// first to notice.
@@ -56,7 +56,7 @@ impl fmt::Debug for Watch {
     }
 }
 
-/// Whether a node tells of changes.
+/// Whether a node reports changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watched {
     /// It does, as far as it knows.
@@ -89,24 +89,24 @@ impl Watches {
         true
     }
 
-    /// Whether anybody wants to hear of this key.
+    /// Whether this key is watched.
     pub(super) fn has(&self, key: &LockKey) -> bool {
         let by_key = self.0.borrow();
         let watches = by_key.get(key.as_bytes());
         watches.is_some_and(|watches| watches.iter().any(|watch| watch.strong_count() > 0))
     }
 
-    /// Every key that somebody wants to hear of.
+    /// Every watched key.
     pub(super) fn keys(&self) -> Vec<LockKey> {
         self.all_alive().iter().map(|watch| watch.key.clone()).collect()
     }
 
-    /// The key that was changed, if anybody wants to hear of it.
+    /// The key that was changed, if it is watched.
     pub(super) fn changed(&self, key: &[u8]) -> Option<LockKey> {
         self.alive(key).first().map(|watch| watch.key.clone())
     }
 
-    /// Nobody will be told of changes any more: all look for themselves.
+    /// There will be no notifications any more: all poll by themselves.
     pub(super) fn give_up(&self) {
         self.all_alive().iter().for_each(|watch| watch.tell());
     }
@@ -117,7 +117,7 @@ impl Watches {
         alive.iter().filter(|watch| !watch.is_as_wanted(value)).for_each(|watch| watch.tell());
     }
 
-    /// Not borrowed while they are told: that may add others.
+    /// Not borrowed while they are notified: that may add others.
     fn alive(&self, key: &[u8]) -> Vec<Rc<Watch>> {
         self.0.borrow().get(key).into_iter().flatten().filter_map(Weak::upgrade).collect()
     }

@@ -16,7 +16,7 @@ use tenure_core::{Drift, MarkerCheck, Timestamp, Ttl};
 pub(super) struct WallClock {
     /// Oldest first. The older they are, the fewer of them are kept.
     looks: Vec<Look>,
-    /// The movement that the log was told of last, and until when that was a doubt.
+    /// The movement that was logged last, and until when that made the node ineligible.
     told: Option<(Duration, Timestamp)>,
 }
 
@@ -44,12 +44,12 @@ pub(super) struct Jump {
     /// How far it was at least, beyond what clocks do by themselves.
     pub(super) by: Duration,
     pub(super) is_forward: bool,
-    /// The log was not told of it yet, and is told now.
+    /// It was not logged yet, and is logged now.
     pub(super) is_news: bool,
 }
 
 impl WallClock {
-    /// The node has told its wall clock, in microseconds, to a request of that time.
+    /// The node has reported its wall clock, in microseconds, to a request of that time.
     pub(super) fn look(&mut self, sent: Timestamp, received: Timestamp, wall_us: u64) {
         let look = Look::new(sent, received, wall_us);
         let this_run = self.looks.iter_mut().filter(|earlier| earlier.is_of_this_run);
@@ -92,7 +92,7 @@ impl WallClock {
     }
 
     /// Drops looks until two neighbours are about half as far apart as they are old. What one
-    /// that is dropped had told, the one before it tells from then on.
+    /// that is dropped had shown, the one before it shows from then on.
     fn thin_out(&mut self) {
         let Some(now) = self.looks.last().map(|look| look.received) else { return };
         let mut from = 0_usize;

@@ -108,7 +108,7 @@ impl Doubts {
     }
 
     /// How far the nodes' wall clocks are ahead of the clock of leases, in microseconds: the median
-    /// of what they told, so that one wrong clock of three changes nothing.
+    /// of what they reported, so that one wrong clock of three changes nothing.
     pub(super) fn ahead_us(&self) -> Option<i64> {
         let records = self.records.borrow();
         let mut ahead: Vec<_> =

@@ -26,7 +26,7 @@ pub(super) struct Record {
     told: Told,
 }
 
-/// What the log was told.
+/// What was logged.
 #[derive(Debug, Default)]
 struct Told {
     /// That it is closed, for locks of this TTL.
@@ -82,7 +82,7 @@ impl Record {
         }
     }
 
-    /// Tells, once, of a server that is no primary.
+    /// Logs, once, a server that is no primary.
     pub(super) fn look_at_role(&mut self) {
         let trouble = self.node.trouble();
         let is_none = trouble.is_some_and(|error| error.kind() == NodeErrorKind::ReadOnly);
@@ -168,7 +168,7 @@ impl Record {
         event::node_news(self.node.name(), news, words);
     }
 
-    /// What was asked may be done all the same, and is to be undone.
+    /// The request may still be executed, and is to be undone.
     fn error(&self, kind: NodeErrorKind) -> NodeError {
         NodeError::new(self.node.name(), kind).maybe_applied()
     }

@@ -15,7 +15,7 @@ pub(in crate::engine) enum Failed {
     Held(Held),
     /// On so many nodes something stands at the key that is no lock, that no majority can grant.
     NotALock(Holder),
-    /// Too many could not tell; and who holds the lock on the others, where that is what was
+    /// Too many votes are unknown; and who holds the lock on the others, where that is what was
     /// missing for a majority.
     Untold(NoQuorum, Option<Held>),
 }

@@ -30,7 +30,7 @@ use crate::{
 ///
 /// Each node has its own time limit from the beginning, so none waits for another. Nothing waits
 /// for a node that is out of reach, nor long for one that was when it was last tried and is being
-/// tried again: it is asked all the same, and a grant that comes late becomes part of the lease.
+/// tried again: it still gets the request, and a grant that comes late becomes part of the lease.
 pub(super) struct Ballot {
     attempt: Attempt,
     limit: Limit,
@@ -83,7 +83,7 @@ impl Ballot {
         self.attempt.is_split()
     }
 
-    /// The largest number that any node told.
+    /// The largest number that any node reported.
     pub(super) fn seen(&self) -> Option<FencingToken> {
         self.attempt.seen()
     }
@@ -110,7 +110,7 @@ impl Ballot {
             }
             let outcome = self.attempt.outcome();
             match outcome {
-                // Which servers are well is worth a moment to whoever is told that too few are.
+                // An error about too few servers is worth a moment to find out which of them work.
                 Some(Outcome::Unknown { .. }) if self.has_open() && clock::now() < patience => {}
                 Some(outcome) => return self.ended(state, request, outcome),
                 None => {}
@@ -289,8 +289,8 @@ impl Ballot {
         seats.collect()
     }
 
-    /// Goes on listening for a lease that was acquired, to the nodes that have not answered. What
-    /// was granted in doubt belongs to it now: the others have told that nobody else has the lock.
+    /// Goes on receiving for a lease that was acquired, from the nodes that have not answered. What
+    /// an ineligible node granted belongs to it now: the others show that nobody else has the lock.
     pub(super) fn follow(self, state: &Rc<State>, id: LeaseId) {
         let until = self.sent() + self.limit.span;
         let Self { mut said, says, nodes, attempt, .. } = self;

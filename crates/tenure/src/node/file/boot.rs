@@ -15,7 +15,7 @@ pub(super) struct Boot {
     offset_ns: i64,
 }
 
-/// Why a lease in the store cannot be told from one of an earlier boot.
+/// Why a lease in the store cannot be distinguished from one of an earlier boot.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BootUnknown {
     /// Such as an `nspawn` or `LXC` container does.

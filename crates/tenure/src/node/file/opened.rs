@@ -126,7 +126,7 @@ fn carry_out(op: &Op, table: &Table<'_>) -> Result<(Reply, Vec<Wake>), Fault> {
         }
         Op::Look(looks) => {
             let mut answers = Vec::with_capacity(looks.len());
-            // A queue is loaded once for all who look at it.
+            // A queue is loaded once for all its readers.
             for looks in looks.chunk_by(|one, other| one.key == other.key) {
                 let Some(Look { key, .. }) = looks.first() else { continue };
                 answers.extend(table.with(key, |row| {

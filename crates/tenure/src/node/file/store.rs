@@ -111,7 +111,7 @@ impl Store {
     }
 }
 
-/// The store, opened anew when it is not the one that is open.
+/// The store, opened again when it is not the one that is open.
 fn opened<'a>(
     opened: &'a mut Option<Opened>,
     name: &Arc<str>,

@@ -1,4 +1,4 @@
-//! How a connection hears of its waiters' turns: a channel of its own.
+//! How a connection is notified of its waiters' turns: a channel of its own.
 
 use bytes::BytesMut;
 use tenure_core::{Channel, Wake, script::Answer};
@@ -22,7 +22,7 @@ pub(super) struct Ear {
 pub(super) enum Heard {
     /// The server confirms the subscription: the answer to that command.
     Subscribed,
-    /// What it has told itself.
+    /// What it has published to itself.
     Itself,
     /// For a waiter.
     Wake(Wake),
@@ -31,7 +31,7 @@ pub(super) enum Heard {
 }
 
 impl Ear {
-    /// Random and new: whoever listens to it is this connection, alive.
+    /// Random and new: a subscriber to it is this connection, alive.
     pub(super) fn new() -> Self {
         Self {
             channel: Channel::new(random::jitter()),
@@ -45,8 +45,8 @@ impl Ear {
         &self.channel
     }
 
-    /// Subscribes, unless it has before, and has the server prove that it tells: it must count this
-    /// connection and nobody on a channel that nobody knows, and what it tells must arrive. A proxy
+    /// Subscribes, unless it has before, and verifies notifications: the server must count this
+    /// connection and nobody on a channel that nobody knows, and its message must arrive. A proxy
     /// or a user without channels fails that. Returns whether two answers are to come.
     pub(super) fn listen(&mut self, out: &mut BytesMut) -> bool {
         if self.listening {

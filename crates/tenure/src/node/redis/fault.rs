@@ -40,7 +40,7 @@ pub(super) fn wants_reconnect(kind: NodeErrorKind) -> bool {
 fn kind(words: &str) -> NodeErrorKind {
     use NodeErrorKind as Kind;
     match first_word(words) {
-        // Whoever has given a password is told WRONGPASS.
+        // A client that sent a password gets WRONGPASS.
         "NOAUTH" => Kind::PasswordMissing,
         "WRONGPASS" => Kind::Denied,
         "NOPERM" => Kind::NoPermission,
@@ -57,7 +57,7 @@ fn kind(words: &str) -> NodeErrorKind {
     }
 }
 
-/// Errors whose first word is only ERR, told by their sentences in Redis 6 to 8 and Valkey 8 and 9.
+/// Errors whose first word is only ERR, known by their texts in Redis 6 to 8 and Valkey 8 and 9.
 fn kind_of_err(words: &str) -> NodeErrorKind {
     use NodeErrorKind as Kind;
     let words = words.to_ascii_lowercase();

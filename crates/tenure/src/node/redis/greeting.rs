@@ -18,8 +18,8 @@ use crate::{
 pub(super) struct Past {
     /// Connections with unanswered commands, by what the server called them.
     known: Vec<Peer>,
-    /// Until when commands may arrive of connections that cannot be killed: the server had not told
-    /// their names, or does not permit it.
+    /// Until when commands may arrive of connections that cannot be killed: the server had not sent
+    /// their ids, or does not permit it.
     unknown_until: Timestamp,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Greeting {
     expected: Vec<Step>,
     client: Option<i64>,
     peer: Option<Peer>,
-    /// What the server has told of its run.
+    /// What the server has reported of its run.
     told: Told,
     /// Every earlier connection is known to be dead on the server.
     cut_off: bool,
@@ -154,12 +154,12 @@ impl Greeting {
         self.cut_off
     }
 
-    /// What the server calls this connection, if it has told.
+    /// The server's id of this connection, if it has sent one.
     pub(super) fn peer(&self) -> Option<Peer> {
         self.peer.clone()
     }
 
-    /// What the server has told of its run.
+    /// What the server has reported of its run.
     pub(super) fn told(&self) -> &Told {
         &self.told
     }

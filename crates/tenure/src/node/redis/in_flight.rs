@@ -21,7 +21,7 @@ pub(super) enum Expected {
     Subscribed,
     /// The subscription to a lock's channel, or its end; confirmed and refused likewise.
     Listening(Channel),
-    /// The proof that the ear hears.
+    /// The check that messages arrive.
     Proof,
     /// The tracking of keys.
     Tracking,

@@ -37,7 +37,7 @@ use crate::{
     event, random, task,
 };
 
-/// A server, reached over one connection that is made anew when it ends.
+/// A server, reached over one connection that is reopened when it ends.
 ///
 /// Ops are written in the order of the calls, and those queued together leave in one write. The
 /// connection is opened by the first op, not before.
@@ -66,7 +66,7 @@ struct Shared {
     hang_up: Cell<bool>,
     /// Why the last connection could not be opened, while that is so.
     trouble: RefCell<Option<NodeError>>,
-    /// Those who wait for that to be over, and how they hear of it.
+    /// The callers that wait for that to end, and how they are notified.
     in_wait: Cell<usize>,
     reached: Notify,
     /// The connection holds bytes that the socket has not taken, or releases that the server might
@@ -91,13 +91,13 @@ struct Shared {
     is_pausing: Cell<bool>,
 }
 
-/// Whether the server tells this connection's waiters of their turn.
+/// Whether the server notifies this connection's waiters of their turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Hearing {
     /// Not known yet; assumed.
     #[default]
     Hoped,
-    /// It has told itself something, and heard it.
+    /// It has published a message to itself, and received it.
     Proved,
     /// It is not permitted, or a proxy swallows it.
     Refused,
@@ -269,7 +269,7 @@ impl Shared {
         self.wake();
     }
 
-    /// Counts one who waits until the node is within reach, for as long as the result lives.
+    /// Counts a caller that waits until the node is within reach, for as long as the result lives.
     fn begin_waiting(&self) -> impl Drop + use<'_> {
         self.in_wait.set(self.in_wait.get() + 1);
         self.wake();
@@ -292,7 +292,7 @@ impl Shared {
         self.round_trip.set(next);
     }
 
-    /// A connection was made, and the server has told so much of its run.
+    /// A connection was made, and the server has reported so much of its run.
     fn meet(&self, told: &Told) {
         let mut run = self.run.borrow_mut();
         let met = Run::met(told, run.as_ref());

@@ -15,7 +15,7 @@ use crate::{
 pub(super) struct Request {
     pub(super) op: Op,
     pub(super) number: u64,
-    /// Who waits for it, beside the caller: it gets its place when the connection is known.
+    /// The waiter, beside the caller: it gets its place when the connection is known.
     pub(super) waiter: Option<(Rc<Waiter>, Brought)>,
     pub(super) answer: oneshot::Sender<Result<Reply, NodeError>>,
     pub(super) sent: Rc<Cell<bool>>,

@@ -9,7 +9,7 @@ use super::resp;
 
 /// The channels of locks that one connection listens to, or asked to.
 ///
-/// Where the server does not permit it, each is asked for in vain, and those who wait poll.
+/// Where the server does not permit it, each subscription fails, and waiters poll.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions(BTreeSet<Channel>);
 
@@ -33,7 +33,7 @@ impl Subscriptions {
 pub(super) enum Message<'a> {
     /// The server confirms that it began or ended a subscription: the answer to that command.
     Settled(&'a [u8]),
-    /// Somebody told all who listen.
+    /// A message to all subscribers.
     Told(&'a [u8]),
 }
 

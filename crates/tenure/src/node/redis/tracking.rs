@@ -1,4 +1,4 @@
-//! Having the server tell when another client changes a key that was read.
+//! Asking the server to report when another client changes a key that was read.
 
 use bytes::BytesMut;
 use tenure_core::{LockKey, script::Answer};
@@ -16,11 +16,11 @@ pub(super) enum Tracking {
 }
 
 impl Tracking {
-    /// Tracks a key until it is changed, by anybody; changes over this connection are not told.
+    /// Tracks a key until it is changed, by anybody; changes over this connection are not reported.
     /// Returns which answers are to come.
     ///
     /// Tracked is what is read right behind a `CACHING YES` and nothing else: if scripts read under
-    /// tracking, each join of the queue would be told.
+    /// tracking, each join of the queue would be reported.
     pub(super) fn track(&mut self, key: &LockKey, out: &mut BytesMut) -> Vec<Expected> {
         if *self == Self::Refused {
             return Vec::new();
@@ -32,7 +32,7 @@ impl Tracking {
             expected.push(Expected::Tracking);
         }
         resp::encode(out, &[b"CLIENT", b"CACHING", b"YES"]);
-        // A value of others may have 512 MiB, and its beginning tells all there is to know.
+        // A value of others may have 512 MiB, and its beginning is enough.
         resp::encode(out, &[b"GETRANGE", key.as_bytes(), b"0", b"255"]);
         expected.extend([Expected::Caching, Expected::Watched(key.clone())]);
         expected

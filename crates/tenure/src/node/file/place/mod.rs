@@ -101,8 +101,8 @@ pub(super) fn beside(file: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Makes the file, if it is not there, without opening it: whoever closes a file gives up all the
-/// locks that its process has there, those of another client's transaction too.
+/// Makes the file, if it is not there, without opening it: closing a file gives up all the
+/// locks that the process has there, those of another client's transaction too.
 fn make(file: &Path) -> Result<(), Unfit> {
     match rustix::fs::mknodat(CWD, file, FileType::RegularFile, Mode::from_raw_mode(OWN_FILE), 0) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => {}

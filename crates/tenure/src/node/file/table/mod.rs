@@ -22,7 +22,7 @@ pub(super) struct Table<'a> {
     /// Which boot this is.
     pub(super) boot: &'a str,
     pub(super) at: NodeTime,
-    /// Who listens to a channel.
+    /// Which channels have subscribers.
     pub(super) present: &'a dyn Fn(&Channel) -> bool,
     pub(super) wrote: Cell<bool>,
 }

@@ -63,7 +63,7 @@ impl Connection {
                 }
                 incoming => self.expect_ok(&incoming),
             },
-            // Refused: nothing is told, and those who wait poll.
+            // Refused: there are no notifications, and waiters poll.
             Some(Expected::Listening(_)) => match incoming {
                 Incoming::Error(_) => Ok(()),
                 _ => Err(self.protocol("a reply to a subscription")),
@@ -94,7 +94,7 @@ impl Connection {
 
     fn hear(&mut self, fields: &[Answer]) {
         match tracking::changed(fields) {
-            // A renewal changes a key, too: what stands there tells more, and is tracked again.
+            // A renewal changes a key, too: the value there shows more, and is tracked again.
             Some(Changed::Keys(keys)) => {
                 let watched = keys.into_iter().filter_map(|key| self.shared.watches.changed(key));
                 self.shared.to_track.borrow_mut().extend(watched);
@@ -121,14 +121,14 @@ impl Connection {
         }
     }
 
-    /// It is proved that the server tells waiters of their turn, when both halves of that are here.
+    /// It is verified that the server notifies waiters of their turn, when both halves are here.
     fn believe(&self) {
         if self.ear.has_proof() && self.shared.hearing.get() == Hearing::Hoped {
             self.shared.hearing.set(Hearing::Proved);
         }
     }
 
-    /// The server does not tell waiters of their turn: from now on they poll.
+    /// The server does not notify waiters of their turn: from now on they poll.
     fn heard_nothing(&self) {
         self.shared.hearing.set(Hearing::Refused);
         self.shared.waiters.all_look();
@@ -157,7 +157,7 @@ impl Connection {
                 }
                 Ok(())
             }
-            // The other way will do; where that is refused too, the next op begins anew.
+            // The other way will do; where that is refused too, the next op begins again.
             Incoming::Error(words)
                 if fault::refuses(&words, form.command()) && self.refused.take().is_none() =>
             {

@@ -47,7 +47,7 @@ pub(super) struct Connection {
     in_flight: InFlight,
     /// Writes until the next close listening: see [`Connection::listen_closely`].
     deaf_for: u32,
-    /// What that becomes at the next look in vain.
+    /// What that becomes at the next poll without success.
     deafness: u32,
     tracking: Tracking,
     subscriptions: Subscriptions,
@@ -149,7 +149,7 @@ impl Connection {
         }
     }
 
-    /// Moves bytes both ways until the socket has no more for now, or until that is enough for one
+    /// Moves bytes both ways until the socket has nothing left for now, or for at most one
     /// turn.
     fn poll_turn(&mut self, cx: &mut Context<'_>, past: &mut Past) -> Poll<Turn> {
         self.shared.task.replace(Some(cx.waker().clone()));
@@ -182,8 +182,8 @@ impl Connection {
     /// Looks for the reply to what was just written, for a moment, before the thread goes to sleep.
     ///
     /// A server on the same host answers within that moment, and being woken would cost half as
-    /// much again. It yields at each look, so whoever wants this processor, the server for one, has
-    /// it. When nothing comes, some writes do without: twice as many each time, half as many after
+    /// much again. It yields at each poll, so another process, the server for one, may run on this
+    /// processor. When nothing comes, some writes skip it: twice as many each time, half as many after
     /// something came. So a server that is further off is soon left alone, and a moment in which
     /// others kept this thread from looking changes little. One of several nodes is never listened
     /// to: the requests to the others would be written that much later. Returns whether anything
@@ -281,10 +281,10 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// Two round trips on one host, where one takes 20 to 50 µs.
 const LISTEN: Duration = Duration::from_micros(100);
 
-/// Writes without listening after one time in vain.
+/// Writes without polling after one poll without success.
 const LEAST_DEAFNESS: u32 = 1;
 
-/// Listening in vain then costs less than 1 µs per write.
+/// Polling without success then costs less than 1 µs per write.
 const MOST_DEAFNESS: u32 = 256;
 
 /// A reply to a full batch of renewals fits.

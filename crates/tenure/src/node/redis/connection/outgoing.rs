@@ -61,7 +61,7 @@ impl Connection {
         }
     }
 
-    /// Puts a waiter's place on this connection into its op, where the server tells waiters.
+    /// Puts a waiter's place on this connection into its op, where the server notifies waiters.
     fn give_place(&mut self, request: &mut Request) {
         let Request { op: Op::Acquire { place, .. }, waiter: Some(waiter), .. } = request else {
             return;
@@ -85,7 +85,7 @@ impl Connection {
         keys.filter(|key| self.shared.watches.has(key)).cloned().collect()
     }
 
-    /// Has the server tell when another changes the key, where it does such things.
+    /// Asks the server to report changes of the key by others, where it can.
     fn track(&mut self, key: &LockKey) {
         for expected in self.tracking.track(key, &mut self.out) {
             self.in_flight.push(expected);
