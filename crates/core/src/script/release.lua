@@ -14,10 +14,13 @@
 --         could end and another client take the lock, and its key would be deleted.
 local request, token = ARGV[1], ARGV[2]
 local value, other = read(K)
--- The common case, before anything is defined that it does not need: one node, and no queue. pcall:
--- a user who may not ask gives the lock up all the same.
-local is_alone = ARGV[3] == '0' and ARGV[5] == ''
-if value == token and is_alone and redis.pcall('EXISTS', Q) == 0 then
+-- The common case, before anything is defined that it does not need: there is no queue, and several
+-- nodes that vote have the number of this lease already. pcall: a user who may not ask gives the
+-- lock up all the same.
+local lease = ARGV[5]
+local has_number = lease == '' or value == token and redis.pcall('GETRANGE', F, '0', '255') == lease
+if value == token and ARGV[3] == '0' and has_number and redis.pcall('EXISTS', Q) == 0 then
   redis.call('DEL', K)
+  if lease ~= '' then tell_all() end
   return {request, 'released', token, 'nobody'}
 end

@@ -56,10 +56,10 @@ macro_rules! both {
 
 both! {
     ACQUIRE, CHECKED_ACQUIRE, "acquire",
-    "48f18adabd1edd24b0e59937b5b9415a7af2e4f1",
-    "6fc1d2fd541c0a739d7f9526fdf9f5e12597fb36",
+    "487a64bcab660a11286cce6d9c82063466a28e2f",
+    "364a67044b8e5d5bfc9090bf079ce3b484003d89",
     "lib/values" "lib/time" "lib/numbers" "lib/rights" "acquire" "lib/raise" "lib/keep"
-    "lib/given_up" "lib/queue" "acquire_held" "lib/serve" "acquire_queue"
+    "lib/given_up" "lib/queue" "acquire_held" "lib/tell" "lib/serve" "acquire_queue"
 }
 both! {
     CONFIRM, CHECKED_CONFIRM, "confirm",
@@ -94,14 +94,14 @@ both! {
     "lib/time" "clock"
 }
 pub(super) static RELEASE: Script = script! {
-    "release", "9339927387feb3628563ea716a6cc460877f761f",
-    "lib/values" "release" "lib/time" "lib/numbers" "lib/ahead" "lib/primary" "lib/queue"
-    "lib/serve" "release_queue"
+    "release", "79bef632c8ca91af4bd43a93c9a23046129bde93",
+    "lib/values" "lib/tell" "release" "lib/time" "lib/numbers" "lib/ahead" "lib/primary"
+    "lib/queue" "lib/serve" "release_queue"
 };
 pub(super) static FORCE_RELEASE: Script = script! {
-    "force_release", "9404224684dd06c2c51fa0f037713c6fb2ef76dd",
+    "force_release", "e5ff9ee5a32ce2bcb1524a002eb869361aeaf17d",
     "lib/values" "lib/time" "lib/numbers" "lib/given_up" "lib/foreign" "lib/primary"
-    "lib/queue" "lib/serve" "force_release"
+    "lib/queue" "lib/tell" "lib/serve" "force_release"
 };
 pub(super) static INSPECT: Script = script! {
     "inspect", "03f1906d5d83d378c7875d8061bd5466e7ea349d",

@@ -105,13 +105,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if false then",
     ),
     Mutant("release deletes nothing", &["release"], DELETES, "-- W"),
-    Mutant("release deletes nothing without a queue", &["release"], DELETES_AT_ONCE, "return"),
+    Mutant("release deletes nothing without a queue", &["release"], DELETES_AT_ONCE, "if lease"),
     Mutant("release deletes the number", &["release"], DELETES, "redis.call('DEL', K, F)\n  -- W"),
     Mutant(
         "release deletes the number without a queue",
         &["release"],
         DELETES_AT_ONCE,
-        "redis.call('DEL', K, F)\n  return",
+        "redis.call('DEL', K, F)\n  if lease",
     ),
     Mutant(
         "release forgets the queue",
@@ -122,20 +122,32 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "release leaves no tombstone where it finds no queue",
         &["release"],
-        "local is_alone = ARGV[3] == '0' and",
-        "local is_alone =",
+        "if value == token and ARGV[3] == '0' and",
+        "if value == token and",
     ),
     Mutant(
         "release leaves no number where it finds no queue",
         &["release"],
-        "local is_alone = ARGV[3] == '0' and ARGV[5] == ''",
-        "local is_alone = ARGV[3] == '0'",
+        "redis.pcall('GETRANGE', F, '0', '255') == lease",
+        "true",
+    ),
+    Mutant(
+        "release without a queue tells nobody",
+        &["release"],
+        "if lease ~= '' then tell_all() end",
+        "",
+    ),
+    Mutant(
+        "an attempt that is undone without a queue tells all",
+        &["release"],
+        "if lease ~= '' then tell_all() end",
+        "tell_all()",
     ),
     Mutant(
         "release without a queue deletes another's lock",
         &["release"],
-        "if value == token and is_alone",
-        "if value and is_alone",
+        "if value == token and ARGV[3] == '0' and",
+        "if value and ARGV[3] == '0' and",
     ),
     Mutant("release deletes what it handed over", &["release"], "next ~= 'waiter'", "true"),
     Mutant(
@@ -252,4 +264,4 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ];
 
 const DELETES: &str = "redis.call('DEL', K)\n  -- W";
-const DELETES_AT_ONCE: &str = "redis.call('DEL', K)\n  return";
+const DELETES_AT_ONCE: &str = "redis.call('DEL', K)\n  if lease";
