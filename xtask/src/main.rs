@@ -52,6 +52,7 @@ usage: cargo xtask TASK
                                  parsers fed with mutated seeds; 60 s together unless set
   soak [--install] [-- ARGS]     the tests at their full size, optimized
   tidy                           what compilers and lints do not check
-  bench [--install] NAME [ARGS]  a benchmark: contended, cycle, renewal or startup
+  bench [--install] NAME [ARGS]  a benchmark: contended, cycle, quorum, renewal, startup, store
+                                 or waiters
 
 --install fetches the servers the tests need; so does the variable CI.";

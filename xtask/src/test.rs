@@ -46,7 +46,7 @@ mod tests {
     use super::names_packages;
 
     #[test]
-    fn only_cargo_is_told_packages() {
+    fn only_cargo_gets_the_packages() {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert!(names_packages(&words("--lib -p tenure")));
         assert!(names_packages(&words("--package=tenure")));

@@ -1,16 +1,20 @@
 //! `cargo xtask tidy`: what compilers and lints do not check.
 //!
 //! Each check reads text, roughly: it knows no syntax but that of its own concern. A line of text
-//! that must break a rule of words, places or length says so with the marker below.
+//! that must break a rule of words, phrases, names, places or length says so with the marker below.
 
 mod crates;
 mod docs;
 mod floors;
 mod leftovers;
+mod lists;
+mod names;
 mod paths;
+mod phrases;
 mod promises;
 mod shown;
 mod size;
+mod text;
 mod words;
 
 use std::fmt;
@@ -35,7 +39,7 @@ fn check(sources: &[Source]) -> Vec<Finding> {
         size::long_files,
         size::long_lines,
         size::long_functions,
-        words::banned,
+        phrases::clumsy,
         leftovers::left_over,
         paths::of_this_machine,
         crates::wrong_way,
@@ -46,7 +50,8 @@ fn check(sources: &[Source]) -> Vec<Finding> {
     ];
     let mut findings: Vec<Finding> =
         sources.iter().flat_map(|source| one_file.iter().flat_map(|check| check(source))).collect();
-    findings.extend(promises::unproven(sources));
+    let all_files = [promises::unproven, words::banned, names::dangling, lists::incomplete];
+    findings.extend(all_files.iter().flat_map(|check| check(sources)));
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     findings
 }
@@ -67,6 +72,11 @@ impl Source {
     /// Lines that are not excused, counted from 1.
     fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         (1..).zip(self.text.lines()).filter(|(_, line)| !line.contains(MARKER))
+    }
+
+    /// Lines that say that they break a rule on purpose.
+    fn excused(&self) -> impl Iterator<Item = usize> {
+        (1..).zip(self.text.lines()).filter(|(_, line)| line.contains(MARKER)).map(|(line, _)| line)
     }
 
     fn finding(&self, line: usize, what: impl Into<String>) -> Finding {
@@ -127,7 +137,8 @@ mod tests {
         let text = format!("//! Doc.\n// {long}\n// {long} {MARKER}\n// {long}\n");
         let promise = source("SAFETY.md", "1. It holds: `proof`.\n");
         let proof = source("tests/a.rs", "fn proof() {}\n");
-        let sources = [promise, source("b.rs", &text), proof, source("a.rs", &text)];
+        let glossary = source("GLOSSARY.md", "| a | b |\n|---|---|\n| cat | feline |\n");
+        let sources = [promise, source("b.rs", &text), proof, source("a.rs", &text), glossary];
         let findings = check(&sources);
         assert_eq!(lines(&findings), [2, 4, 2, 4]);
         assert_eq!(findings[0].to_string(), "a.rs:2: 104 columns, at most 100");

@@ -104,7 +104,10 @@ impl Model {
             // The lock is given up, whosever it was: nothing is left to do.
             Says::Released { .. } if forces => attempt.end(),
             Says::Cancelled if forces => {
-                return Err(Violation::new(Kind::Row, "one that forces is told it gave up".into()));
+                return Err(Violation::new(
+                    Kind::Row,
+                    "a forced command is refused as released".into(),
+                ));
             }
             Says::Granted { number, age } if waits => {
                 let late = self.config.flaw == Some(Flaw::BelieveFromReply);
@@ -123,7 +126,7 @@ impl Model {
                 self.acquire(state, who);
             }
             Says::Cancelled if waits => {
-                return Err(Violation::new(Kind::Row, "one that waits is told it gave up".into()));
+                return Err(Violation::new(Kind::Row, "a waiter is refused as released".into()));
             }
             Says::Granted { .. }
             | Says::Queued { .. }

@@ -24,8 +24,8 @@
 //!
 //! [`Kind`] has the rules; they are checked in every state and at every step. Liveness is tried
 //! from many states: things go on fairly, without another fault, three ways (what ended connections
-//! had sent arrives first, never, or in between and all in any order), and nobody may wait for
-//! ever. Crashed clients look alive to the server all the while.
+//! had sent arrives first, never, or in between and all in any order), and no client may wait
+//! forever. Crashed clients look alive to the server all the while.
 //!
 //! # Why the states are few enough
 //!

@@ -143,8 +143,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take the request back: the lease may be held again all the
-    /// same.
+    /// Dropping the future does not take the request back: the lease may still be held
+    /// again.
     pub async fn revalidate(&self) -> Result<(), RevalidateError> {
         let lease = self.leased();
         let result = self.engine.ask(|reply| Command::Revalidate { lease, reply }).await;

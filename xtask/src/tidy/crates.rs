@@ -32,10 +32,9 @@ pub(super) fn wrong_way(source: &Source) -> Vec<Finding> {
 }
 
 /// A crate that is not listed may use none.
-const MAY_USE: [(&str, &[&str]); 6] = [
+const MAY_USE: [(&str, &[&str]); 5] = [
     ("crates/tenure", &["tenure-core"]),
-    ("crates/dash", &["tenure"]),
-    ("crates/cli", &["tenure", "tenure-dash"]),
+    ("crates/cli", &["tenure"]),
     ("crates/sim", &["tenure-core"]),
     ("crates/bench", &["tenure", "tenure-core", "tenure-testkit"]),
     ("xtask", &["tenure-testkit"]),

@@ -25,7 +25,8 @@ pub(super) fn lua_without_header(source: &Source) -> Vec<Finding> {
     let header: Vec<&str> = source.text.lines().take_while(|line| line.starts_with("--")).collect();
     let header = header.join("\n");
     let lacking: Vec<_> = HEADER.into_iter().filter(|word| !header.contains(word)).collect();
-    if lacking.is_empty() || header.contains("Library") {
+    // A later part of a script has its header in the first.
+    if lacking.is_empty() || header.contains("Library") || header.contains(" part: ") {
         return Vec::new();
     }
     vec![source.finding(1, format!("the header does not say {}", lacking.join(", ")))]
@@ -52,6 +53,7 @@ mod tests {
         let good = "-- Takes.\n-- KEYS 1\n-- ARGV 1\n-- Replies 1\n-- Atomic because.\nreturn 1\n";
         assert!(lua_without_header(&source(path, good)).is_empty());
         assert!(lua_without_header(&source(path, "-- Library of all.\nlocal a\n")).is_empty());
+        assert!(lua_without_header(&source(path, "-- Take, second part: held.\n")).is_empty());
         let late = good.replace("-- Atomic", "\n-- Atomic");
         assert_eq!(lines(&lua_without_header(&source(path, &late))), [1]);
         assert_eq!(lines(&lua_without_header(&source(path, "return 1\n"))), [1]);

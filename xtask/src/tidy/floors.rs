@@ -2,7 +2,7 @@
 
 use super::{Finding, Source};
 
-/// Mentions of a higher floor as `crate::FLOOR`, in code. What the crate's root exports again
+/// Paths of a higher floor that begin with `crate::`, in code. What the crate's root exports again
 /// goes unseen under its short name.
 pub(super) fn upward(source: &Source) -> Vec<Finding> {
     let Some(floor) = floor_of(&source.path) else { return Vec::new() };
@@ -66,7 +66,7 @@ mod tests {
     use crate::tidy::testing::{lines, source};
 
     #[test]
-    fn a_look_upwards_is_found_in_every_form() {
+    fn an_upward_path_is_found_in_every_form() {
         let text = "//! [`crate::client`].\nuse crate::client::Client;\nuse crate::node::Node;\n\
             use crate::{\n    clock::{self, client},\n    lock::Lock,\n};\n\
             fn f() { crate::blocking::f() } // crate::guard\n";

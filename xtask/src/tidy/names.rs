@@ -9,9 +9,11 @@ use super::{Finding, Source};
 pub(super) fn dangling(sources: &[Source]) -> Vec<Finding> {
     let known = Known::of(sources);
     let read = sources.iter().filter(|source| source.is(&["md", "rs", "lua"]));
+    let read = read.filter(|source| !EXCUSED.iter().any(|path| source.path.starts_with(path)));
     read.flat_map(|source| {
         let mut findings = dangling_links(source, sources, &known);
-        for (line, text) in quoted(source) {
+        let drawn = drawn_paths(source);
+        for (line, text) in quoted(source).into_iter().chain(drawn) {
             let what = match refers_to(text) {
                 Some(Reference::Path) if !known.has_path(&source.path, text) => "no such file",
                 Some(Reference::Name) if !known.has_name(text) => "no such name in the code",
@@ -22,6 +24,25 @@ pub(super) fn dangling(sources: &[Source]) -> Vec<Finding> {
         findings
     })
     .collect()
+}
+
+/// They explain the calls of other libraries.
+const EXCUSED: [&str; 1] = ["docs/from-go"];
+
+/// Paths in drawings: in blocks of Markdown that are in no language.
+fn drawn_paths(source: &Source) -> Vec<(usize, &str)> {
+    let mut drawn = Vec::new();
+    let mut fence = None;
+    for (line, text) in source.lines().filter(|_| source.is(&["md"])) {
+        if let Some(language) = text.trim_start().strip_prefix("```") {
+            fence = if fence.is_some() { None } else { Some(language) };
+        } else if fence == Some("") {
+            let words = text.split_whitespace().map(|word| word.trim_end_matches(','));
+            let paths = words.filter(|word| refers_to(word) == Some(Reference::Path));
+            drawn.extend(paths.map(|path| (line, path)));
+        }
+    }
+    drawn
 }
 
 /// Links of Markdown to files and headings of the repository.
@@ -95,7 +116,7 @@ fn refers_to(text: &str) -> Option<Reference> {
     (segments.iter().all(is_name) && of_code && !foreign).then_some(Reference::Name)
 }
 
-/// Whether a name is `LikeThis`, or at least `Lock`.
+/// Whether a name begins with a capital and has small letters too, as types do.
 fn has_hump(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|c| c.is_ascii_uppercase())
@@ -106,8 +127,20 @@ const ROOTS: [&str; 5] = ["crates/", "docs/", "xtask/", "fuzz/", "tests/"];
 
 const EXTENSIONS: [&str; 4] = ["rs", "md", "lua", "sh"];
 
-/// Crates and libraries whose names are theirs.
-const FOREIGN: [&str; 6] = ["std", "core", "tokio", "redis", "libc", "smol"];
+/// Crates of others, and names that are theirs or the system's.
+const FOREIGN: [&str; 11] = [
+    "std",
+    "core",
+    "tokio",
+    "redis",
+    "libc",
+    "smol",
+    "CLOCK_BOOTTIME",
+    "MultiplexedConnection",
+    "CARGO_TARGET_DIR",
+    "Bidi_Control",
+    "Default_Ignorable_Code_Point",
+];
 
 /// What there is to refer to.
 struct Known<'a> {
@@ -182,15 +215,23 @@ mod tests {
     #[test]
     fn a_path_that_is_no_file_is_found_in_documents_and_comments() {
         let text = "// `crates/tenure/src/lock.rs`, `lock.rs`, `docs/`, `docs/*.md`\n\
-            // `crates/tenure/src/engine`\n// `unlock.rs`\n// `docs/*.rs`\nlet a = \"`b.rs`\";\n";
+            // `crates/tenure/src/engine`\n// `key.rs`\n// `docs/*.rs`\nlet a = \"`b.rs`\";\n";
         assert_eq!(check("crates/core/src/a.rs", text), [2, 3, 4]);
         assert_eq!(check("A.md", &text.replace("// ", "").replace("let", "")), [2, 3, 4, 5]);
         assert!(check("A.md", "`/etc/a.sh` `.sh` `GET key.md`\n").is_empty());
+        assert!(check("docs/from-go.md", "`go.sh`\n").is_empty());
+    }
+
+    #[test]
+    fn a_path_in_a_drawing_that_is_no_file_is_found() {
+        let text =
+            "```\nlock  crates/tenure/src/lock.rs, gone.rs\n```\ngone.rs\n```sh\ngone.rs\n```\n";
+        assert_eq!(check("A.md", text), [2]);
     }
 
     #[test]
     fn a_name_that_the_code_does_not_have_is_found() {
-        let text = "`Lock`, `Lock::key`, `take_it`, `lock()`, `A_B`\n`Unlock`\n`Lock::value`\n\
+        let text = "`Lock`, `Lock::key`, `take_it`, `lock()`, `A_B`\n`Key`\n`Lock::value`\n\
             `take_all`\n`open()`\n`Gone`\n";
         for path in ["GLOSSARY.md", "crates/core/src/a.lua"] {
             let text =

@@ -1,5 +1,5 @@
-//! What the queue is for, said once more in other words than the model's: no lock goes past one who
-//! waits, lives, and came before.
+//! What the queue is for, checked in another way than by the model: no lock is handed past a live
+//! waiter that came before.
 
 use std::collections::BTreeSet;
 

@@ -49,7 +49,7 @@ impl State {
                 (_, true) => forced(quorum, answers).map(released),
                 _ => given_back(quorum, answers).map(released),
             };
-            // What can be told without the others is not changed by them. A release by token
+            // The others do not change what is certain without them. A release by token
             // still reaches them; one by force is not sent when nobody waits for it.
             let are_enough = |answers| !is_forced && merge(answers).is_ok();
             let answers = each_until(calls, are_enough).await;

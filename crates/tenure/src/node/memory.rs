@@ -202,7 +202,7 @@ mod tests {
         let release = Op::Release { key, token, entries, bury: false, open_ms: 0, number };
         let open = || MemoryNode::open("memory://hints".into(), Some("hints"), None);
         let (holder, waiter) = (open(), open());
-        for (is_hearing, name) in [(true, "it listens"), (false, "it does so no more")] {
+        for (is_hearing, name) in [(true, "it listens"), (false, "it has stopped listening")] {
             if is_hearing {
                 waiter.hear(&hearer);
             } else {

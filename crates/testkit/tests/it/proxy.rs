@@ -21,7 +21,7 @@ fn hears_nothing(raw: &mut Raw) {
     raw.set_patience(LIMIT);
 }
 
-/// Other connections of the server than the one that asks.
+/// The connections of the server, without the one of this request.
 fn clients(server: &Server) -> usize {
     server.cmd(&["CLIENT", "LIST"]).text().unwrap().lines().count() - 1
 }

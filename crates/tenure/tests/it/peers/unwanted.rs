@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Reproduces: a request is cancelled while its lock is acquired, or held, or released.
-/// Its lock stays until the TTL, since the unlock runs on the cancelled context.
+/// Its lock stays until the TTL, since the release runs on the cancelled context.
 #[test]
 fn a_cancelled_caller_leaves_no_key() {
     let proxy = Proxy::to(any());

@@ -183,8 +183,8 @@ impl Connection {
     ///
     /// A server on the same host answers within that moment, and being woken would cost half as
     /// much again. It yields at each poll, so another process, the server for one, may run on this
-    /// processor. When nothing comes, some writes skip it: twice as many each time, half as many after
-    /// something came. So a server that is further off is soon left alone, and a moment in which
+    /// processor. When nothing comes, some writes skip it: twice as many each time, half as many
+    /// after something came. So a distant server is soon left alone, and a moment in which
     /// others kept this thread from looking changes little. One of several nodes is never listened
     /// to: the requests to the others would be written that much later. Returns whether anything
     /// came.
