@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::size::without_text;
 use super::text::{code, quoted};
 use super::{Finding, Source};
 
@@ -148,6 +149,8 @@ struct Known<'a> {
     directories: BTreeSet<&'a str>,
     /// Words of the code: names that are defined or used there, and parts of its strings.
     words: BTreeSet<&'a str>,
+    /// Names of items, fields and variants, or what begins a line of code as those do.
+    declared: BTreeSet<String>,
 }
 
 impl<'a> Known<'a> {
@@ -161,7 +164,9 @@ impl<'a> Known<'a> {
         let lines = sources.iter().filter(|source| source.is(&CODE)).flat_map(code_of);
         let is_in_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let words = lines.flat_map(|line| line.split(move |c| !is_in_word(c))).collect();
-        Self { files, directories, words }
+        let rust = sources.iter().filter(|source| source.is(&["rs"]));
+        let declared = rust.flat_map(|source| source.text.lines().filter_map(declared_in));
+        Self { files, directories, words, declared: declared.collect() }
     }
 
     fn is_path(&self, path: &str) -> bool {
@@ -179,10 +184,32 @@ impl<'a> Known<'a> {
         self.is_path(path) || self.is_path(&beside(from, path)) || all.any(|k| k.ends_with(&last))
     }
 
+    /// Whether the code has this name; the last one of a path must be declared somewhere.
     fn has_name(&self, name: &str) -> bool {
-        name.trim_end_matches("()").split("::").all(|segment| self.words.contains(segment))
+        let name = name.trim_end_matches("()");
+        let declared = |(_, last): (&str, &str)| self.declared.contains(last);
+        name.split("::").all(|segment| self.words.contains(segment))
+            && name.rsplit_once("::").is_none_or(declared)
     }
 }
+
+/// The name that a line of Rust declares, if it declares one.
+fn declared_in(line: &str) -> Option<String> {
+    let line = without_text(line);
+    let is_in_name = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = line.split(|c| !is_in_name(c)).filter(|word| !word.is_empty());
+    let bare = line.trim_start().trim_start_matches("pub ");
+    let first = words.clone().find(|word| *word != "pub").filter(|first| bare.starts_with(first));
+    let mut after = words.find(|word| DECLARE.contains(word)).and_then(|_| words.next());
+    while after.is_some_and(|word| DECLARE.contains(&word)) {
+        after = words.next();
+    }
+    after.or(first).map(str::to_owned)
+}
+
+/// What comes before a declared name.
+const DECLARE: [&str; 10] =
+    ["fn", "struct", "enum", "trait", "type", "const", "static", "mod", "async", "unsafe"];
 
 /// Where names are looked for.
 const CODE: [&str; 5] = ["rs", "lua", "toml", "sh", "py"];
@@ -193,8 +220,7 @@ mod tests {
     use crate::tidy::testing::{lines, source};
 
     fn check(path: &str, text: &str) -> Vec<usize> {
-        let code =
-            "mod lock;\nstruct Lock { key: u8 }\nfn take_it() {}\n// Gone\nlet a = \"A_B\";\n";
+        let code = "mod lock;\nstruct Lock {\n    pub key: u8,\n}\nconst fn take_it() {}\n// Gone\nlet a = \"A_B\";\n";
         let sources = [
             source(path, text),
             source("crates/tenure/src/lock.rs", code),
@@ -231,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_name_that_the_code_does_not_have_is_found() {
-        let text = "`Lock`, `Lock::key`, `take_it`, `lock()`, `A_B`\n`Key`\n`Lock::value`\n\
+        let text = "`Lock`, `Lock::key`, `take_it`, `lock()`, `A_B`\n`Key`\n`Lock::A_B`\n\
             `take_all`\n`open()`\n`Gone`\n";
         for path in ["GLOSSARY.md", "crates/core/src/a.lua"] {
             let text =

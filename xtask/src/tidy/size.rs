@@ -65,7 +65,7 @@ fn body_lines(code: &[String]) -> Option<usize> {
 }
 
 /// The line without comment, and with strings and characters emptied.
-fn without_text(line: &str) -> String {
+pub(super) fn without_text(line: &str) -> String {
     let mut code = String::new();
     let mut letters = line.chars().peekable();
     let mut in_string = false;
