@@ -220,7 +220,8 @@ mod tests {
     use crate::tidy::testing::{lines, source};
 
     fn check(path: &str, text: &str) -> Vec<usize> {
-        let code = "mod lock;\nstruct Lock {\n    pub key: u8,\n}\nconst fn take_it() {}\n// Gone\nlet a = \"A_B\";\n";
+        let code = "mod lock;\nstruct Lock {\n    pub key: u8,\n}\nconst fn take_it() {}\n// Gone\n\
+            let a = \"A_B\";\n";
         let sources = [
             source(path, text),
             source("crates/tenure/src/lock.rs", code),
