@@ -6,33 +6,33 @@
     reason = "a test reports trouble by failing"
 )]
 
-mod as_found;
-mod below;
 mod codes;
 mod command;
-mod data;
+mod descendants;
 mod durations;
-mod first;
-mod leavers;
-mod lost;
-mod muted;
+mod escaping;
+mod foreign_data;
+mod inherited;
+mod loss;
 mod nested;
 mod outage;
 mod outputs;
-mod paused;
+mod outside_group;
+mod pid_1;
 mod quorum;
 mod readme;
-mod renewed;
+mod renewal;
 mod report;
 mod rights;
-mod scarce;
 mod script;
 mod setups;
-mod several;
-mod shown;
+mod several_servers;
+mod shortage;
 mod signals;
+mod stopped;
 mod store;
 mod terminal;
 mod tool;
+mod unread_stderr;
 mod usage;
 mod waiting;

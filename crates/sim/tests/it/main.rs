@@ -6,9 +6,9 @@
     reason = "the helpers of tests fail as the tests do, and say how far they got"
 )]
 
-mod as_it_is;
-mod broken;
+mod broken_protocols;
 mod forgetting;
 mod numbers;
+mod protocol;
 mod slower;
 mod walks;

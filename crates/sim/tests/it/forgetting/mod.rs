@@ -1,4 +1,4 @@
 //! Servers that forget: the rule as it is, and the simpler ones that fail.
 
-mod as_it_is;
-mod broken;
+mod broken_rules;
+mod rule;

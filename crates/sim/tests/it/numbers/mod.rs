@@ -1,4 +1,4 @@
 //! Fencing numbers over several nodes: as they are, and as they must not be.
 
-mod as_they_are;
-mod broken;
+mod broken_schemes;
+mod scheme;

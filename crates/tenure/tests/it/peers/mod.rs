@@ -1,5 +1,6 @@
 //! What the users of other libraries ran into. `docs/origins.md` names the report behind each test.
 
+mod cancelled;
 mod expiry;
 mod extending;
 mod lost_replies;
@@ -8,7 +9,6 @@ mod queueing;
 mod quorum;
 mod races;
 mod scripts;
-mod unwanted;
 mod waiting;
 
 use tenure_testkit::Answer;

@@ -6,10 +6,10 @@
 mod cancel;
 mod channels;
 mod chaos;
-mod dead;
+mod dead_waiters;
 mod deleted;
 pub(crate) mod foreign;
-mod ghost;
+mod late_commands;
 mod leaks;
 pub(crate) mod line;
 mod order;

@@ -1,27 +1,27 @@
 //! Several servers that vote, and some of them in trouble.
 
-mod agreeing;
-mod back;
 mod chaos;
 mod clocks;
 mod contention;
 mod detached;
-mod duplicates;
+mod errors;
 mod expiry;
 mod fencing;
-mod forgetting;
-mod hints;
 mod holding;
 mod late;
+mod logged;
+mod lost_data;
+mod notifications;
+mod numbers;
 mod outage;
 mod pauses;
-mod reach;
 mod renewing;
 mod restart;
+mod returning;
 mod revalidating;
-mod telling;
-mod told;
+mod same_server;
 mod trouble;
+mod unreachable;
 
 use std::{convert::identity, thread, time::Duration};
 
@@ -42,7 +42,7 @@ pub(crate) const PROGRAMS: [(&str, fn()); 5] = [
     ("acquire on request", pauses::acquirer),
     ("hold and prove", revalidating::holder),
     ("hold and prove at once", late::holder),
-    ("hold and report", told::hold_and_tell),
+    ("hold and report", logged::hold_and_tell),
 ];
 
 /// Servers that a test may hurt.

@@ -4,5 +4,5 @@ mod acquiring;
 mod quorum;
 mod releasing;
 mod renewing;
-mod servers_side;
+mod server;
 mod waiting;

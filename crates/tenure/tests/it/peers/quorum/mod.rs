@@ -1,5 +1,5 @@
 //! Reports about locks over several servers.
 
+mod errors;
 mod holding;
-mod telling;
 mod voting;

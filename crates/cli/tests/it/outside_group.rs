@@ -33,7 +33,7 @@ fn leave() {
 fn leaver(ready: &std::path::Path, words: &[&str]) -> Tenure {
     let run = Tenure::new().server(shared()).env(LEAVE, ready.to_str().unwrap());
     let program = std::env::current_exe().unwrap().display().to_string();
-    run.args(words).args([&program, "--exact", "leavers::leave", "--test-threads=1"])
+    run.args(words).args([&program, "--exact", "outside_group::leave", "--test-threads=1"])
 }
 
 #[test]
