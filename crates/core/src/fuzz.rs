@@ -23,7 +23,7 @@ fn fuzz_labels() {
     fuzz("labels", |input| {
         let Ok(text) = std::str::from_utf8(input) else { return (false, 0) };
         let Ok(label) = HolderLabel::new(text) else { return (true, 0) };
-        // It stands in a token, behind the `@`, and is read from there.
+        // It is part of a token, behind the `@`, and is read from there.
         let token = Token::new(7, &label);
         assert_eq!(token.as_str().parse(), Ok(token.clone()));
         assert_eq!(Holder::from_value(token.as_bytes()), Holder::Tenure(label.clone()));

@@ -50,7 +50,7 @@ pub enum Op {
         key: LockKey,
         /// The token that may hold it, or wait for it.
         token: Token,
-        /// How the token may stand in the queue.
+        /// The places that the token may have in the queue.
         entries: Vec<Entry>,
         /// A command of a dead connection may still arrive under this token: it must do nothing.
         bury: bool,
@@ -174,7 +174,7 @@ pub struct Look {
     pub key: LockKey,
     /// The token that waits for it.
     pub token: Token,
-    /// How it stands in the queue.
+    /// Its place in the queue.
     pub entry: Entry,
 }
 
@@ -186,7 +186,7 @@ pub enum Reply {
     Granted(FencingToken),
     /// Another holds the lock.
     Held(Held),
-    /// Another holds the lock, and the caller stands in the queue.
+    /// Another holds the lock, and the caller is in the queue.
     Queued {
         /// Who holds it.
         held: Held,
@@ -307,7 +307,7 @@ pub enum RenewalAnswer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "every caller must face every answer")]
 pub enum LookAnswer {
-    /// Acquire now: the lock is free or set for this very token, or it stands in no queue, or
+    /// Acquire now: the lock is free or set for this very token, or it is in no queue, or
     /// something is wrong there that an acquisition will report.
     Go,
     /// Wait on.

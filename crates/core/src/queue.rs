@@ -84,7 +84,7 @@ impl Ticket {
     }
 }
 
-/// How a waiter stands in the queue, beside its token.
+/// A waiter's place in the queue, beside its token.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(clippy::exhaustive_structs, reason = "an entry is these two things")]
 pub struct Entry {
@@ -107,7 +107,7 @@ impl Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "all that the protocol asks of a waiter")]
 pub struct Place {
-    /// How it stands in the queue.
+    /// Its place in the queue.
     pub entry: Entry,
     /// The place it had, if it knows it: a waiter that was passed over comes back with it.
     pub ticket: Option<Ticket>,

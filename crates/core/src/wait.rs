@@ -13,7 +13,7 @@ use crate::{Backoff, Channel, Held, Ticket, Timestamp, TtlLeft, backoff::spread,
 /// before another for having waited longer. Without notifications, waiters poll, about four times a
 /// second at most.
 ///
-/// **Clients of other libraries do not queue.** They poll, and while waiters of tenure stand in the
+/// **Clients of other libraries do not queue.** They poll, and while waiters of tenure are in the
 /// queue a release hands the lock to the next of them: a poller finds it held for as long as there
 /// is a queue. `Lock::let_others_in` gives pollers a chance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

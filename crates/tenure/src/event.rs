@@ -57,7 +57,7 @@ pub(crate) fn held_without_end(key: &LockKey, class: &Class, holder: &Holder) {
 }
 
 pub(crate) fn untold(key: &LockKey, class: &Class, error: &NodeError) {
-    let what = "a server could not tell whether the lock is free";
+    let what = "a server could not determine whether the lock is free";
     if error.is_doubt() {
         // An event about the node has logged it, once.
         tracing::debug!(%key, class = %shown(class), %error, "{what}");

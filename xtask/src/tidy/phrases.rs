@@ -48,7 +48,7 @@ fn begins_with(text: &[Word], phrase: &str) -> bool {
 }
 
 /// A phrase, and what to write.
-const PHRASES: [(&str, &str); 21] = [
+const PHRASES: [(&str, &str); 26] = [
     ("whoever", "name the subject: a caller, a client, a user"),
     ("who wait|waits|asks|hears|joins|comes|tries|listens", "name them: a waiter, a caller"),
     ("those|all who", "name them: waiters, callers, users"),
@@ -58,6 +58,11 @@ const PHRASES: [(&str, &str); 21] = [
     ("untold", "unknown, indeterminate"),
     ("hear|hears|heard|hearing", "receive, be notified, learn"),
     ("cannot|could tell !which|the|them|apart", "could not determine"),
+    ("could not tell !which|the|them|apart", "could not determine"),
+    ("give|gives|given|gave|giving back", "release"),
+    ("gives|giving it|everything back", "release"),
+    ("taken|takes up", "resume"),
+    ("stands in a|the|line", "is in the queue"),
     ("for good", "permanently"),
     ("for ever", "forever, without end"),
     ("by and by", "gradually, over time"),

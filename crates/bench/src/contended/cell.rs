@@ -143,7 +143,7 @@ fn nanos(length: Duration) -> u64 {
 /// As many as a small machine bears without a thought.
 const MOST_PROCESSES: u32 = 64;
 
-/// Until everybody stands in the queue, or polls as slowly as it ever will.
+/// Until every client is in the queue, or polls as slowly as it ever will.
 const WARM_UP: Duration = Duration::from_millis(400);
 
 /// The load goes on while the last figures are taken.

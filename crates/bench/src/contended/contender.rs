@@ -20,7 +20,7 @@ pub(super) trait Contender: Send {
     /// Waits for the lock; returns the number.
     fn acquire(&mut self) -> Result<u64, Trouble>;
 
-    /// Gives it back, and waits for the server's word.
+    /// Releases it, and waits for the server's word.
     fn release(&mut self) -> Result<(), Trouble>;
 }
 

@@ -37,7 +37,7 @@ impl Side {
 /// What is done under the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Load {
-    /// Nothing: the lock is given back at once.
+    /// Nothing: the lock is released at once.
     Rush,
     /// A short sleep: everybody else is back in the queue before the release.
     Calm,

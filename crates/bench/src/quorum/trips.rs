@@ -67,7 +67,7 @@ struct Count {
     asked: HashSet<String>,
     /// A number was to be raised: a second round trip.
     confirmed: HashSet<String>,
-    /// A lease was given back, and its number left behind.
+    /// A lease was released, and its number left behind.
     held: HashSet<String>,
 }
 

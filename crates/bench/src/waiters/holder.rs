@@ -5,7 +5,7 @@ use std::{sync::mpsc, thread::JoinHandle};
 use super::{TTL, key};
 use crate::{Trouble, server::connect};
 
-/// Holds, and renews three times a TTL; gives everything back when it is dropped.
+/// Holds, and renews three times a TTL; releases everything when it is dropped.
 #[derive(Debug)]
 pub(super) struct Holder {
     stop: Option<mpsc::Sender<()>>,

@@ -112,7 +112,7 @@ fn measure(
     Ok(few && (!many || client_cpu < 2.0 && kib < 4.0 && small))
 }
 
-/// Waits until the waiters up to the end of these numbers stand in their queues.
+/// Waits until the waiters up to the end of these numbers are in their queues.
 fn await_queues(
     control: &mut redis::Connection,
     run: u32,
@@ -181,7 +181,7 @@ const MANY: u32 = 10_000;
 
 const TTL: Duration = Duration::from_secs(30);
 
-/// The joins are over, and what they took for a moment is given back.
+/// The joins are over, and what they took for a moment is freed.
 const SETTLE: Duration = Duration::from_secs(2);
 
 const PATIENCE: Duration = Duration::from_secs(60);

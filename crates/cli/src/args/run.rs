@@ -66,7 +66,7 @@ impl Run {
         let key = in_hex.or_else(|| words.next());
         if let Some(word) = words.next_if(|word| is_option(word) && word != "--") {
             let word = super::misplaced(&word);
-            let what = format!("the option {word} stands behind the KEY");
+            let what = format!("the option {word} is after the KEY");
             return Err(Failure::new(exit::USAGE, what)
                 .hint("options go before KEY; put `--` before a CMD that begins with a dash"));
         }

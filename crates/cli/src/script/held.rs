@@ -35,7 +35,7 @@ pub(crate) fn extend(wanted: &Extend) -> Result<u8, Failure> {
     }
 }
 
-/// Gives the lock back. That an earlier release has done so already is said, and is no failure.
+/// Releases the lock. That an earlier release has done so already is said, and is no failure.
 ///
 /// # Errors
 ///

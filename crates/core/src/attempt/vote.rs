@@ -26,7 +26,7 @@ pub enum Outcome {
     /// A majority granted the lock in time, and agreed on this number while it was ours there.
     Acquired(FencingToken),
     /// So many nodes refused that no majority can grant. Others hold the lock; or several attempts
-    /// hold a part of it each, and none of them a majority: all give back what they have, and try
+    /// hold a part of it each, and none of them a majority: all release what they have, and try
     /// again after delays that differ.
     ///
     /// Of the refusals, this is the one with whose end a majority may be free.

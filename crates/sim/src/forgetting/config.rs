@@ -20,7 +20,7 @@ pub struct ForgettingConfig {
     pub span: u8,
     /// The addresses say that servers keep their keys over a restart.
     pub is_durable: bool,
-    /// A lease that ran out may be proved, or taken up again by its token.
+    /// A lease that ran out may be proved, or resumed by its token.
     pub returns: bool,
 }
 

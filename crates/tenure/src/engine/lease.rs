@@ -238,7 +238,7 @@ impl Holding {
 
 impl Drop for Holding {
     fn drop(&mut self) {
-        // A forked child holds nothing, and must not give back what its parent holds.
+        // A forked child holds nothing, and must not release what its parent holds.
         if self.armed && self.cell.is_ours() {
             // Without an engine the key ends with its TTL.
             let open = self.cell.open_release();

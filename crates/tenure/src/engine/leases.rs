@@ -216,7 +216,7 @@ impl Leases {
         Some(Renewal { key: cell.key().clone(), token: cell.token().clone(), ttl })
     }
 
-    /// Changes what is known of a lease's keys; `None` when it was given back.
+    /// Changes what is known of a lease's keys; `None` when it was released.
     pub(super) fn with_seats<T>(
         &self,
         id: LeaseId,
@@ -225,7 +225,7 @@ impl Leases {
         self.entries.borrow_mut().get_mut(&id).map(|entry| change(&mut entry.seats))
     }
 
-    /// Why a lease is lost that was not given back.
+    /// Why a lease is lost that was not released.
     pub(super) fn lost(&self, id: LeaseId) -> Option<LossReason> {
         self.entries.borrow().get(&id)?.lease.lost().cloned()
     }
@@ -278,7 +278,7 @@ impl Leases {
     }
 
     /// Takes one node's answer to a renewal, and says what it counts for; `None` when the lease was
-    /// given back.
+    /// released.
     pub(super) fn counted(
         &self,
         id: LeaseId,

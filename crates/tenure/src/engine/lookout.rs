@@ -24,7 +24,7 @@ use crate::{
     random, task,
 };
 
-/// The waiters of this client that stand in a queue and have nothing to do.
+/// The waiters of this client that are in a queue and have nothing to do.
 #[derive(Debug, Default)]
 pub(super) struct Lookout {
     parked: RefCell<HashMap<PostId, Parked>>,

@@ -125,7 +125,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if !self.life.is_ours() {
             // In a forked child the inbox must not close: that would wake the copy of a runtime
-            // that has no thread, and may wait for a lock that nobody gives back.
+            // that has no thread, and may wait for a lock that nobody releases.
             std::mem::forget(self.inbox.clone());
             return;
         }

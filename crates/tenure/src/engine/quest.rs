@@ -202,7 +202,7 @@ impl<'a> Quest<'a> {
     }
 
     /// Whether the lease that was granted could be kept, if that is in doubt; the error when it
-    /// could not. One that is taken up was kept until now. In a box, since it is rare.
+    /// could not. One that is resumed was kept until now. In a box, since it is rare.
     pub(super) fn too_far(
         &self,
     ) -> Option<Pin<Box<impl Future<Output = Option<NodeError>> + use<'a>>>> {
@@ -225,7 +225,7 @@ impl<'a> Quest<'a> {
         }))
     }
 
-    /// Gives back what was granted.
+    /// Releases what was granted.
     pub(super) fn decline(mut self) {
         self.open = true;
     }

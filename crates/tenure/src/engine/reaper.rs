@@ -1,4 +1,4 @@
-//! The reaper: gives back what is not wanted any more, until a server says that it is back.
+//! The reaper: releases what is not wanted any more, until a server confirms the release.
 
 use std::{
     cell::{Cell, RefCell},
@@ -97,7 +97,7 @@ impl Drop for Struggle<'_> {
     }
 }
 
-/// A key to give back, on one node.
+/// A key to release, on one node.
 struct Unwanted {
     node: NodeId,
     key: LockKey,
@@ -105,7 +105,7 @@ struct Unwanted {
     standing: Standing,
     /// The number to leave behind, where several nodes vote.
     number: Option<FencingToken>,
-    /// The key has ended by then, and there is nothing to give back.
+    /// The key has ended by then, and there is nothing to release.
     until: Timestamp,
 }
 
@@ -282,7 +282,7 @@ impl State {
 /// What became of a release, and whom the lock went to.
 type Answered = (Release, Next);
 
-/// A lease that is being given back, for the one who held it.
+/// A lease that is being released, for the one who held it.
 struct Giving {
     cell: Arc<LeaseCell>,
     class: Class,

@@ -269,7 +269,7 @@ impl State {
         }
     }
 
-    /// Asks the nodes for a lease's holder; `None` when it is given back meanwhile.
+    /// Asks the nodes for a lease's holder; `None` when it is released meanwhile.
     async fn ask_for(
         self: &Rc<Self>,
         id: LeaseId,

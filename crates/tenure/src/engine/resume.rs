@@ -1,4 +1,4 @@
-//! Taking up a lease again that several nodes have.
+//! Resuming a lease that several nodes have.
 
 use tenure_core::{Confirmation, FencingToken, Held, LockKey, NodeId, Op, Reply, Token, Ttl};
 

@@ -15,9 +15,9 @@ pub(super) struct Seat {
     since: Option<Timestamp>,
     /// A request for the key was not answered: it may still arrive.
     pub(super) is_unsure: bool,
-    /// The lease was taken up without a word from the node, which may have had the key before.
+    /// The lease was resumed without a word from the node, which may have had the key before.
     is_unheard: bool,
-    /// The lease was taken up: what the client before has asked may still arrive.
+    /// The lease was resumed: what the client before has asked may still arrive.
     is_taken_up: bool,
 }
 
@@ -27,7 +27,7 @@ impl Seat {
         Self { standing, since: Some(now), ..Self::default() }
     }
 
-    /// The same, for a lease that was taken up.
+    /// The same, for a lease that was resumed.
     pub(super) fn taken_up(self) -> Self {
         Self { is_taken_up: true, ..self }
     }
@@ -54,7 +54,7 @@ impl Seat {
         Self { is_unsure: true, ..Self::default() }
     }
 
-    /// The node did not answer when the lease was taken up.
+    /// The node did not answer when the lease was resumed.
     pub(super) fn unheard() -> Self {
         Self { is_unheard: true, is_taken_up: true, ..Self::default() }
     }

@@ -32,7 +32,7 @@ impl State {
     }
 
     /// Takes an answer to a request for the key of a lease that a majority has granted before: in
-    /// time for the vote, or after it. If the lease was given back meanwhile, a release is behind
+    /// time for the vote, or after it. If the lease was released meanwhile, a release is behind
     /// the request.
     pub(super) fn heard_late(
         &self,

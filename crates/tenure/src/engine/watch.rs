@@ -55,7 +55,7 @@ impl State {
                 self.young.first.notified().await;
                 continue;
             };
-            // Many at once: most leases are given back long before.
+            // Many at once: most leases are released long before.
             self.timers.sleep_until(next.max(clock::now() + LEAST_PAUSE)).await;
             while let Some(id) = self.young.take_grown(clock::now()) {
                 self.watch(id);

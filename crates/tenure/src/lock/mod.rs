@@ -123,7 +123,7 @@ impl Lock {
         Ok(self.ask(How::Try, Wait::No).await?.ok())
     }
 
-    /// Takes up a lease again by its token, from [`LockGuard::detach`] or another process.
+    /// Resumes a lease by its token, from [`LockGuard::detach`] or another process.
     ///
     /// The number stays the same and the TTL is raised, never lowered. (Where several servers vote,
     /// and not all that had agreed on the number answer, it may be larger.) `None` when the token
@@ -135,7 +135,7 @@ impl Lock {
     ///
     /// # Cancel safety
     ///
-    /// Cancel safe. Dropping the future may release the lease, if it was already taken up.
+    /// Cancel safe. Dropping the future may release the lease, if it was already resumed.
     pub async fn resume(&self, token: Token) -> Result<Option<LockGuard>, AcquireError> {
         Ok(self.ask(How::Resume(token), Wait::No).await?.ok())
     }

@@ -1,4 +1,4 @@
-//! Callers that wait, as nodes see them: where their messages go, and how they stand in queues.
+//! Callers that wait, as nodes see them: where their messages go, and their places in queues.
 
 use std::{
     cell::{Cell, RefCell},
@@ -69,7 +69,7 @@ impl Waiter {
         &self.token
     }
 
-    /// Whether it may stand in a queue.
+    /// Whether it may be in a queue.
     pub(crate) fn is_queued(&self) -> bool {
         !self.entries.borrow().is_empty()
     }
@@ -100,7 +100,7 @@ impl Waiter {
         }
     }
 
-    /// How it stands in the queue, if it does.
+    /// Its place in the queue, if it has one.
     pub(crate) fn entry(&self) -> Option<Entry> {
         self.entries.borrow().last().cloned()
     }
@@ -117,7 +117,7 @@ impl Waiter {
 /// What may be on a node under a token, beside the lock itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Standing {
-    /// How it may stand in the queue.
+    /// The places that it may have in the queue.
     pub(crate) entries: Vec<Entry>,
     /// A command under it may still arrive, over a connection that ended: it must do nothing.
     pub(crate) ambiguous: bool,

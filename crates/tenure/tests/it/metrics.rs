@@ -156,7 +156,7 @@ fn every_metric_is_counted_once_under_its_documented_name() {
         "tenure_untold_total class=stock: 1",
         "tenure_wait_seconds class=stock: 5",
     ];
-    assert_eq!(counted, expected, "a lease that is taken up by its token counts as acquired");
+    assert_eq!(counted, expected, "a lease that is resumed by its token counts as acquired");
 
     let readme = include_str!("../../../../README.md");
     let promised = readme.split('`').filter(|word| word.starts_with("tenure_"));

@@ -51,7 +51,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant("2^53 is a time", CHECKED, "number < 9007199254740992", "number <= 9007199254740992"),
     Mutant("17 digits are a time", CHECKED, "#digits <= 16", "#digits <= 17"),
     Mutant(
-        "what stands behind a marker is part of it",
+        "what follows a marker is part of it",
         CHECKED,
         "(%x+) (%d+) (%d+)$'",
         "(%x+) (%d+) (%d+)'",

@@ -1,4 +1,4 @@
-//! Giving a lock back, and looking at it: release, forced or not, and inspect.
+//! Releasing and inspecting a lock: release, forced or not, and inspect.
 
 use tenure_core::{FenceFault, Inspection, Source};
 

@@ -27,7 +27,7 @@ impl Request {
         self.answer.is_closed() && !matches!(self.op, Op::Release { .. })
     }
 
-    /// Whether it gives back what the other asks for.
+    /// Whether it releases what the other asks for.
     pub(super) fn undoes(&self, other: &Self) -> bool {
         let Op::Release { token: released, .. } = &self.op else { return false };
         match other.op.unchecked() {

@@ -19,7 +19,7 @@ struct Hold {
     left: u64,
     /// The end of the lease, as far as it is known.
     until: u64,
-    /// When it was given back, or known to be lost. Nobody says so who is killed.
+    /// When it was released, or known to be lost. Nobody says so who is killed.
     ended: u64,
 }
 

@@ -75,7 +75,7 @@ impl Belief<'_> {
         Some(left)
     }
 
-    /// The hold is over: it is about to be given back, or was lost.
+    /// The hold is over: it is about to be released, or was lost.
     pub(crate) fn end(self) {
         self.journal.note(&format!("ended {} {}", self.name, now()));
     }

@@ -81,7 +81,7 @@ fn a_ttl_too_short_for_the_network_is_refused_with_the_ttl_needed() {
             assert!(words.contains(part), "{words}");
         }
         for server in servers::several(nodes) {
-            eventually(LIMIT, "it is given back", || !servers::exists(server, &far.key));
+            eventually(LIMIT, "it is released", || !servers::exists(server, &far.key));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The end of a client: what was let go is given back, also when the program ends at once.
+//! The end of a client: what was let go is released, also when the program ends at once.
 
 use std::{
     sync::{

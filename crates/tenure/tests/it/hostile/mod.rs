@@ -102,7 +102,7 @@ impl<'a> Scene<'a> {
         self.honest.len() / 2 + 1
     }
 
-    /// Acquires and gives back; in one of three that goes whatever the first server does.
+    /// Acquires and releases; in one of three that goes whatever the first server does.
     fn acquires(&mut self, stage: Stage) -> i64 {
         let said = self.ask(stage, "acquire");
         match said.word() {

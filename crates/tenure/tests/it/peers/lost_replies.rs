@@ -36,7 +36,7 @@ pub(super) fn the_clean_up_spares_the_holder(nodes: &[&Server]) {
         let lock = client.lock(&key).ttl(secs(1));
         proxies.iter().for_each(|proxy| proxy.drop_next_replies_then_cut(1));
         let failed = if resumes {
-            // It takes up the holder's own token, which is not its own to undo.
+            // It resumes with the holder's own token, which is not its own to undo.
             lock.resume(guard.token().clone())
         } else {
             lock.try_acquire()

@@ -82,7 +82,7 @@ impl Case {
             Box::pin(async move { lock.acquire_within(LIMIT * 3).await });
         assert!(block_on(poll_once(&mut acquiring)).is_none());
         let mut line = Line::before(holder.lock(&key));
-        eventually(LIMIT, "it stands in the queue", || line.waiting() == 1);
+        eventually(LIMIT, "it is in the queue", || line.waiting() == 1);
         if self.reply < HAS_THE_LOCK {
             eventually(LIMIT, "the gate is met", || proxy.gate_was_met());
         }
@@ -177,7 +177,7 @@ fn a_closed_client_removes_its_waiters_from_the_queue() {
         })
         .collect();
     let mut line = Line::before(holder.lock(&key));
-    eventually(LIMIT, "they stand in the queue", || line.waiting() == 10);
+    eventually(LIMIT, "they are in the queue", || line.waiting() == 10);
     line.join(&next.lock(&key).ttl(TTL));
     closed.close().unwrap();
     for ahead in ahead {

@@ -26,7 +26,7 @@ use crate::{
 const PROCESSES: usize = 8;
 const TASKS: usize = 2;
 const TTL: Duration = ms(1_500);
-/// Nobody is this late: sixteen stand in line, and of those ahead a few are dead or stopped, each
+/// No waiter is this late: of sixteen in the queue a few are dead or stopped, each
 /// for a lease and a claim.
 const LOST: Duration = secs(25);
 const KEY: &str = "k";

@@ -63,7 +63,7 @@ fn wait_for(holder: &Client, waiter: &Client, names: std::ops::Range<usize>) {
                     let (lock, look) = (waiter.lock(&key).ttl(secs(600)), holder.lock(&key));
                     let waiting = thread::spawn(move || lock.acquire().unwrap().release());
                     let waits = || look.inspect().unwrap().waiting == Some(1);
-                    eventually(LIMIT, "it stands in the queue", waits);
+                    eventually(LIMIT, "it is in the queue", waits);
                     guard.release().unwrap();
                     waiting.join().unwrap().unwrap();
                 }

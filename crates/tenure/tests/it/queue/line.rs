@@ -47,12 +47,12 @@ impl Line {
         Self { look, says, served, waiters: Vec::new() }
     }
 
-    /// How many stand in the queue, by the server's word.
+    /// How many are in the queue, by the server's word.
     pub(crate) fn waiting(&self) -> u64 {
         self.look.inspect().unwrap().waiting.unwrap()
     }
 
-    /// One more, who stands behind all others when this returns.
+    /// One more waiter, which is behind all others when this returns.
     pub(crate) fn join(&mut self, lock: &Lock) {
         let before = self.waiting();
         self.ask(lock);
@@ -81,7 +81,7 @@ impl Line {
     }
 
     fn grows_to(&self, count: u64) {
-        eventually(LIMIT, "it stands in the queue", || self.waiting() == count);
+        eventually(LIMIT, "it is in the queue", || self.waiting() == count);
     }
 
     /// The next who had the lock.
@@ -135,11 +135,11 @@ fn note(log: &Path, line: &str) {
     file.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// A process whose waiters stand in line.
+/// A process with waiters in the queue.
 pub(crate) fn start(server: &str, key: &str, ttl: Duration, log: &Path) -> Program {
     let (ttl, log) = (ttl.as_millis().to_string(), log.display().to_string());
     let settings = [("SERVER", server), ("KEY", key), ("TTL_MS", &ttl), ("LOG", &log)];
-    let mut program = Program::start("stand in line", &settings);
+    let mut program = Program::start("wait in the queue", &settings);
     assert_eq!(program.hear(), "ready");
     program
 }
@@ -164,7 +164,7 @@ pub(crate) fn channels(server: &Server, key: &str) -> Vec<String> {
     entries.array().iter().filter_map(|entry| channel(entry.text()?)).collect()
 }
 
-/// Whether the lock is free, nobody stands in its queue, and whatever else there is ends.
+/// Whether the lock is free, nobody is in its queue, and whatever else there is ends.
 pub(crate) fn nothing_is_left(server: &Server, key: &str) -> bool {
     let ends = |key: &str| server.cmd(&["PTTL", key]).int() != -1;
     let fence = format!("{{{key}}}:tenure.fence");

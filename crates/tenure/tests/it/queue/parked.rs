@@ -37,7 +37,7 @@ impl Scene {
         self.holder.lock(key).ttl(TTL).acquire().await.unwrap()
     }
 
-    /// One more waiter stands in the queue, behind all others.
+    /// One more waiter is in the queue, behind all others.
     async fn wait(&self, key: &str) -> Waiter {
         let before = self.members(key).len();
         let lock = self.client.lock(key).ttl(TTL).wait(Wait::Within(LIMIT));

@@ -13,7 +13,7 @@ use crate::{
     servers::{behind, exists, scripts},
 };
 
-/// Detached while the third of three has yet to be asked, and given back by another client.
+/// Detached while the third of three has yet to be asked, and released by another client.
 fn given_back_elsewhere(give_back: impl Fn(&Lock, Token)) {
     let (nodes, key) = (Nodes::start(3), unique_key("detached"));
     let proxies = nodes.proxies();

@@ -19,7 +19,7 @@ fn a_node_that_grants_late_joins_the_lease() {
     nodes.becomes_free(&key);
 }
 
-/// The request for the key is still on its way when the lock is given back.
+/// The request for the key is still on its way when the lock is released.
 #[test]
 fn a_release_follows_the_request_for_the_key() {
     let (nodes, key) = (Nodes::start(3), unique_key("behind"));
@@ -33,7 +33,7 @@ fn a_release_follows_the_request_for_the_key() {
     nodes.becomes_free(&key);
 }
 
-/// The node has the key since before, and is out of reach until the lock is given back.
+/// The node has the key since before, and is out of reach until the lock is released.
 #[test]
 fn a_resumed_lease_is_released_on_a_node_that_was_unreachable() {
     let (nodes, key) = (Nodes::start(3), unique_key("taken-up"));

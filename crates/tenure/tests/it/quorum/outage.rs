@@ -68,7 +68,7 @@ fn fails_naming(nodes: &Nodes, key: &str, kind: NodeErrorKind, limit: Duration) 
     let down: Vec<_> = nodes.0[1..].iter().map(|node| (name(node), kind)).collect();
     assert_eq!(told, down);
     assert!(matches!(lock.inspect(), Err(InspectError::Unanswered(_))));
-    // The one that granted is given back, long before the TTL ends.
+    // The one that granted is released, long before the TTL ends.
     eventually(LIMIT, "it is undone", || !servers::exists(&nodes.0[0], key));
 }
 

@@ -1,4 +1,4 @@
-//! A server that was down while a lock was given back.
+//! A server that was down while a lock was released.
 
 use std::thread;
 

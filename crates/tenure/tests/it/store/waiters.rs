@@ -25,7 +25,7 @@ pub(super) fn wait() {
     program::heed();
 }
 
-/// Waits until so many stand in the queue.
+/// Waits until so many are in the queue.
 pub(super) fn until_waiting(store: &Store, count: u64) {
     let lock = store.lock("k");
     eventually(LIMIT, "all wait", || lock.inspect().unwrap().waiting == Some(count));

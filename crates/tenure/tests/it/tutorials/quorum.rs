@@ -11,7 +11,7 @@ use tenure_testkit::{Server, eventually, scale, unique_key};
 use crate::{LIMIT, ms, quorum::Nodes, secs, servers};
 
 /// The well-known recipe, as others write it: the key is set on each server in turn where it is
-/// absent, a majority is the lock, and all are given back where there is none.
+/// absent, a majority is the lock, and all are released where there is none.
 struct ByHand<'a> {
     nodes: &'a [Server],
     key: &'a str,
@@ -54,11 +54,11 @@ fn a_majority_within_the_validity_holds_the_lock() {
     }
     guard.release().unwrap();
     for node in &nodes.0[..3] {
-        eventually(LIMIT, "it is given back", || !servers::exists(node, &key));
+        eventually(LIMIT, "it is released", || !servers::exists(node, &key));
     }
 }
 
-/// Trap: a lock that was not had is given back only where it was thought to be set.
+/// Trap: a lock that was not acquired is released only where it was thought to be set.
 #[test]
 fn a_failed_acquisition_is_released_on_every_server() {
     let (nodes, key) = (Nodes::start(5), unique_key("failed"));
@@ -75,7 +75,7 @@ fn a_failed_acquisition_is_released_on_every_server() {
     assert_eq!((none.granted, none.failed.len()), (2, 1), "{none:?}");
     frozen.thaw();
     for node in &nodes.0[2..] {
-        eventually(LIMIT, "it is given back", || !servers::exists(node, &key));
+        eventually(LIMIT, "it is released", || !servers::exists(node, &key));
     }
     nodes.0[..2].iter().for_each(|node| {
         assert_eq!(servers::get(node, &key).text(), Some("another's"));

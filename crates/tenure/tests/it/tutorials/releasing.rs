@@ -59,7 +59,7 @@ fn a_release_without_a_reply_is_unconfirmed() {
     eventually(LIMIT, "it was still released", || !exists(any(), &key));
 }
 
-/// Trap: a `defer` that gives back what was never had, so that another's key is deleted.
+/// Trap: a `defer` that releases what was never acquired, so that another's key is deleted.
 #[test]
 fn a_caller_that_never_had_the_lock_releases_nothing() {
     let key = unique_key("releasing");
@@ -77,7 +77,7 @@ fn a_caller_that_never_had_the_lock_releases_nothing() {
     guard.release().unwrap();
 }
 
-/// Trap: a panic between taking the lock and giving it back.
+/// Trap: a panic between taking the lock and releasing it.
 #[test]
 fn a_panic_releases_the_lock() {
     let key = unique_key("panic");

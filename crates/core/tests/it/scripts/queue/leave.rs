@@ -4,7 +4,7 @@ use std::slice::from_ref;
 
 use super::*;
 
-/// Alice leaves, who may stand in the queue in these ways.
+/// Alice leaves, and may be in the queue in these ways.
 fn leave(entries: &[Entry], bury: bool) -> Op {
     Op::Release {
         key: lock(),

@@ -2,7 +2,7 @@
 
 use rusqlite::Row;
 
-/// What stands in the row of a key. Times are in milliseconds, on the clock of the boot.
+/// The content of the row of a key. Times are in milliseconds, on the clock of the boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     /// The next larger key that has a row.

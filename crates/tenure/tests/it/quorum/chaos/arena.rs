@@ -209,5 +209,5 @@ const GET_AHEAD: &str = "
 const MOST_LATE_MS: u64 = 1_000;
 
 /// On top of half a TTL, which is late for a caller that wants half. After a whole one, what is
-/// given back is not answered in time, and connections end.
+/// released is not answered in time, and connections end.
 const MOST_LATER_MS: u64 = 900;
