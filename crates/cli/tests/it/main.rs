@@ -9,6 +9,7 @@
 mod codes;
 mod command;
 mod descendants;
+mod documents;
 mod durations;
 mod escaping;
 mod foreign_data;
@@ -20,7 +21,6 @@ mod outputs;
 mod outside_group;
 mod pid_1;
 mod quorum;
-mod readme;
 mod renewal;
 mod report;
 mod rights;

@@ -1,4 +1,4 @@
-//! What is counted, under the names that README promises.
+//! What is counted, under the names that docs/metrics.md promises.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -158,8 +158,8 @@ fn every_metric_is_counted_once_under_its_documented_name() {
     ];
     assert_eq!(counted, expected, "a lease that is resumed by its token counts as acquired");
 
-    let readme = include_str!("../../../../README.md");
-    let promised = readme.split('`').filter(|word| word.starts_with("tenure_"));
+    let document = include_str!("../../../../docs/metrics.md");
+    let promised = document.split('`').filter(|word| word.starts_with("tenure_"));
     let name = |line: &String| line.split(' ').next().unwrap().to_owned();
     let told: BTreeSet<_> = counted.iter().chain(&failed).map(name).collect();
     assert_eq!(told, promised.map(str::to_owned).collect());
