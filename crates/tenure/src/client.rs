@@ -58,7 +58,7 @@ impl Client {
     /// after a short random delay, and polls now and then in case a message is lost. A server
     /// that is new or restarted does not vote at first, since it may have forgotten locks, unless
     /// it was opened by hand ([`Client::open_new`]) or is declared durable: see
-    /// [`Lock::longest_ttl`], and [`Lock::nodes`] for which of them vote now.
+    /// [`Lock::max_ttl`], and [`Lock::nodes`] for which of them vote now.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Client {
         let bad = |error| InspectError::Config { key: None, error: ConfigError::Ttl(error) };
         let longest = Ttl::new(longest).map_err(bad)?;
         let mode = MarkerMode::Open;
-        let nodes = |reply| Command::Nodes { key: None, longest_ttl: longest, mode, reply };
+        let nodes = |reply| Command::Nodes { key: None, max_ttl: longest, mode, reply };
         self.engine.ask(nodes).await.ok_or(InspectError::EngineStopped { key: None })
     }
 

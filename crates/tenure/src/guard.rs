@@ -104,7 +104,7 @@ impl LockGuard {
     /// # Errors
     ///
     /// [`ExtendError::Config`] for a bad TTL; where several servers vote, for one above
-    /// [`Lock::longest_ttl`](crate::Lock::longest_ttl), too.
+    /// [`Lock::max_ttl`](crate::Lock::max_ttl), too.
     /// [`ExtendError::NotHeld`] when the lease is lost: no key is created.
     /// [`ExtendError::Unconfirmed`] when too few servers answered; the deadline stays as it was.
     ///

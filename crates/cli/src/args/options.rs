@@ -146,9 +146,9 @@ pub(super) fn wait(matches: &ArgMatches) -> (Wait, u8) {
 }
 
 /// The longest TTL that anybody uses.
-pub(super) fn longest_ttl() -> Arg {
-    Arg::new("longest-ttl")
-        .long("longest-ttl")
+pub(super) fn max_ttl() -> Arg {
+    Arg::new("max-ttl")
+        .long("max-ttl")
         .value_name("D")
         .allow_negative_numbers(true)
         .value_parser(duration::parse)

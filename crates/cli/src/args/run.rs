@@ -23,7 +23,7 @@ pub(crate) struct Run {
     /// The key's lifetime.
     pub(crate) ttl: Duration,
     /// The longest TTL that anybody uses, if it was said.
-    pub(crate) longest_ttl: Option<Duration>,
+    pub(crate) max_ttl: Option<Duration>,
     /// How long each server may take, if it was said.
     pub(crate) node_limit: Option<Duration>,
     /// How long to wait.
@@ -80,7 +80,7 @@ impl Run {
         Ok(Self {
             server: options::server(matches)?,
             ttl,
-            longest_ttl: matches.get_one("longest-ttl").copied(),
+            max_ttl: matches.get_one("max-ttl").copied(),
             node_limit: matches.get_one("node-limit").copied(),
             wait,
             label: matches.get_one("label").cloned(),
@@ -165,7 +165,7 @@ pub(super) fn command() -> Command {
                  third of it while CMD runs, however long that is. The default is 30 s, the least \
                  500 ms.",
             ))
-        .arg(options::longest_ttl())
+        .arg(options::max_ttl())
         .arg(options::node_limit())
         .args(options::waiting())
         .arg(options::label())

@@ -31,7 +31,7 @@ impl Target {
 pub(crate) struct Acquire {
     pub(crate) target: Target,
     pub(crate) ttl: Duration,
-    pub(crate) longest_ttl: Option<Duration>,
+    pub(crate) max_ttl: Option<Duration>,
     pub(crate) node_limit: Option<Duration>,
     pub(crate) wait: Wait,
     pub(crate) busy: u8,
@@ -60,7 +60,7 @@ pub(crate) struct Release {
 #[derive(Debug)]
 pub(crate) struct Status {
     pub(crate) target: Target,
-    pub(crate) longest_ttl: Option<Duration>,
+    pub(crate) max_ttl: Option<Duration>,
     pub(crate) unproved: bool,
     pub(crate) json: bool,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Status {
 pub(crate) struct Init {
     /// The addresses of the servers.
     pub(crate) server: String,
-    pub(crate) longest_ttl: Duration,
+    pub(crate) max_ttl: Duration,
 }
 
 impl Init {
@@ -85,8 +85,8 @@ impl Init {
             return Err(Failure::new(exit::USAGE, "only servers are opened by hand")
                 .hint("a store of this host never forgets a lock that its users may still hold"));
         }
-        let longest_ttl = matches.get_one("longest-ttl").copied().unwrap_or(LONGEST_DEFAULT_TTL);
-        Ok(Self { server, longest_ttl })
+        let max_ttl = matches.get_one("max-ttl").copied().unwrap_or(LONGEST_DEFAULT_TTL);
+        Ok(Self { server, max_ttl })
     }
 }
 
@@ -99,7 +99,7 @@ impl Acquire {
         Ok(Self {
             target: Target::read(matches)?,
             ttl: options::needed_ttl(matches),
-            longest_ttl: matches.get_one("longest-ttl").copied(),
+            max_ttl: matches.get_one("max-ttl").copied(),
             node_limit: matches.get_one("node-limit").copied(),
             wait,
             busy,
@@ -131,7 +131,7 @@ impl Status {
     pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
         Ok(Self {
             target: Target::read(matches)?,
-            longest_ttl: matches.get_one("longest-ttl").copied(),
+            max_ttl: matches.get_one("max-ttl").copied(),
             unproved: matches.get_flag("unproved"),
             json: matches.get_flag("json"),
         })
@@ -156,7 +156,7 @@ pub(super) fn acquire() -> Command {
         "Has the lock end after this, unless it is extended or released before. It must be given; \
          the least is 10 ms.",
     ))
-    .arg(options::longest_ttl())
+    .arg(options::max_ttl())
     .arg(options::node_limit())
     .args(options::waiting())
     .arg(options::label())
@@ -195,7 +195,7 @@ pub(super) fn status() -> Command {
          With several servers it says below that which of them vote on this lock, and of the\n\
          others why not; also when too few answer to tell who holds it.\n",
     )
-    .arg(options::longest_ttl())
+    .arg(options::max_ttl())
     .arg(Arg::new("unproved").long("unproved").action(ArgAction::SetTrue).help(
         "Also reads at a replica, or as a user who may not write, and says so: the answer may be \
          out of date.",
@@ -228,7 +228,7 @@ pub(super) fn init() -> Command {
         .disable_help_flag(true)
         .arg(options::help())
         .args(options::servers())
-        .arg(options::longest_ttl())
+        .arg(options::max_ttl())
 }
 
 fn json(help: &'static str) -> Arg {

@@ -116,7 +116,7 @@ fn a_misspelt_option_gets_a_suggestion() {
         (&["run", "--sever=redis://h", "k", "c"], "is `--server` meant?"),
         (&["run", "-ttl", "5", "k", "c"], "is `--ttl` meant?"),
         (&["status", "--jason", "k"], "is `--json` meant?"),
-        (&["status", "k", "--local", "--longest_ttl", "9"], "is `--longest-ttl` meant?"),
+        (&["status", "k", "--local", "--max_ttl", "9"], "is `--max-ttl` meant?"),
         (&["rum", "k", "c"], "is `run` meant?"),
         (&["statsu", "k"], "is `status` meant?"),
         (&["run", "--local", "k", "\u{2014}", "c"], "CMD may follow a --"),

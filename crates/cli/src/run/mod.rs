@@ -63,8 +63,8 @@ fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
     if let Some(label) = &wanted.label {
         lock = lock.label(label);
     }
-    if let Some(longest) = wanted.longest_ttl {
-        lock = lock.longest_ttl(longest);
+    if let Some(longest) = wanted.max_ttl {
+        lock = lock.max_ttl(longest);
     }
     if let Some(longest) = wanted.node_limit {
         lock = lock.node_limit(longest);

@@ -26,8 +26,8 @@ pub(crate) fn acquire(wanted: &Acquire) -> Result<u8, Failure> {
     let mut events = Events::watch().map_err(cannot_watch)?;
     let (_client, lock) = lock(&wanted.target)?;
     let mut lock = lock.ttl(wanted.ttl).wait(wanted.wait).renewal(Renewal::Manual);
-    if let Some(longest) = wanted.longest_ttl {
-        lock = lock.longest_ttl(longest);
+    if let Some(longest) = wanted.max_ttl {
+        lock = lock.max_ttl(longest);
     }
     if let Some(longest) = wanted.node_limit {
         lock = lock.node_limit(longest);

@@ -18,7 +18,7 @@ use crate::{
 /// A [`Failure`] when a server was not opened and was not open.
 pub(crate) fn init(wanted: &Init) -> Result<u8, Failure> {
     let client = Client::from(connect(&wanted.server)?);
-    let reports = client.open_new(wanted.longest_ttl).map_err(|error| match error {
+    let reports = client.open_new(wanted.max_ttl).map_err(|error| match error {
         InspectError::Config { error, .. } => of_config(&error),
         error => untold("cannot open the servers", &error),
     })?;

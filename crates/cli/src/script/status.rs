@@ -29,8 +29,8 @@ pub(crate) fn status(wanted: &Status) -> Result<u8, Failure> {
         error => untold(&format!("cannot tell whether the lock {key} is held"), &error),
     };
     let mut lock = blocking_lock(&wanted.target)?;
-    if let Some(longest) = wanted.longest_ttl {
-        lock = lock.renewal(Renewal::Manual).ttl(longest).longest_ttl(longest);
+    if let Some(longest) = wanted.max_ttl {
+        lock = lock.renewal(Renewal::Manual).ttl(longest).max_ttl(longest);
     }
     let (inspection, nodes) = asked(&lock, wanted.unproved);
     let nodes = nodes.map_err(failed)?;

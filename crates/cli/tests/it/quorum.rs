@@ -82,7 +82,7 @@ fn a_release_reaches_a_server_that_returns_while_the_others_confirm() {
     let third = Server::builder(ServerKind::Redis70).tcp().password(PASSWORD).start();
     let proxy = Proxy::to(&third);
     let through_proxy = format!("redis://:{PASSWORD}@127.0.0.1:{}", proxy.port());
-    Tenure::to("init").url(&through_proxy).args(["--longest-ttl", "1"]).run().code(0);
+    Tenure::to("init").url(&through_proxy).args(["--max-ttl", "1"]).run().code(0);
     let urls = [nodes.0[0].url(), nodes.0[1].url(), through_proxy];
     let urls = urls.map(|url| url + "?durable=yes").join(",");
     let (ready, done, script) = until_told(&dir);

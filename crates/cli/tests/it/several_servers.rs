@@ -47,26 +47,26 @@ fn max_ttl_sets_how_long_a_server_is_ineligible() {
         let run = Tenure::new().env("TENURE_SERVERS", &urls).args(words.iter().copied());
         run.args([&key]).sh("echo ran").run()
     };
-    let ran = run(&["--longest-ttl", "1h", "-n"]).code(69).stdout("");
+    let ran = run(&["--max-ttl", "1h", "-n"]).code(69).stdout("");
     ran.says(&[&names[1], "does not vote yet", "`tenure init`", "cannot be reached", "--wait"]);
     // Without that it would wait, and say what for.
-    let waits = Tenure::new().env("TENURE_SERVERS", &urls).args(["--longest-ttl", "1h", &key]);
+    let waits = Tenure::new().env("TENURE_SERVERS", &urls).args(["--max-ttl", "1h", &key]);
     let words = waits.sh("echo ran").start().first_words();
     assert!(
         words.contains("waiting for the lock") && words.contains("does not vote yet"),
         "{words}"
     );
-    run(&["--ttl", "500ms", "--longest-ttl", "0.5", "--wait", "20"]).code(0).stdout("ran\n");
+    run(&["--ttl", "500ms", "--max-ttl", "0.5", "--wait", "20"]).code(0).stdout("ran\n");
     eventually(PATIENCE, "it votes", || {
-        let ran = status(&urls, &["--longest-ttl", "0.5", &key]).run().code(1).silent();
+        let ran = status(&urls, &["--max-ttl", "0.5", &key]).run().code(1).silent();
         ran.stdout.contains(&format!("{} may vote\n", names[1]))
     });
-    run(&["--longest-ttl", "29"]).code(64).stdout("").says(&["longest_ttl is 29s", "own TTL"]);
-    let ran = status(&urls, &["--longest-ttl", "0", &key]).run().code(64).stdout("");
+    run(&["--max-ttl", "29"]).code(64).stdout("").says(&["max_ttl is 29s", "own TTL"]);
+    let ran = status(&urls, &["--max-ttl", "0", &key]).run().code(64).stdout("");
     ran.says(&["the TTL is zero"]);
     let acquire = Tenure::to("acquire").env("TENURE_SERVERS", &urls);
-    let ran = acquire.args(["--ttl", "9", "--longest-ttl", "8", &key]).run().code(64).stdout("");
-    ran.says(&["longest_ttl is 8s"]);
+    let ran = acquire.args(["--ttl", "9", "--max-ttl", "8", &key]).run().code(64).stdout("");
+    ran.says(&["max_ttl is 8s"]);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_run_gets_no_lock_that_a_server_forgot_whatever_its_uptime() {
     servers[1].clock().step_ms(3_600_000);
     for _ in 0..3 {
         let run = Tenure::new().url(&urls[0]).url(&urls[1]).url(&urls[2]);
-        let ran = run.args(["-n", "--longest-ttl", "60", &key]).sh("echo ran").run();
+        let ran = run.args(["-n", "--max-ttl", "60", &key]).sh("echo ran").run();
         ran.code(69).stdout("").says(&["does not vote yet", "it votes in"]);
     }
 }
@@ -123,6 +123,6 @@ fn init_opens_new_servers_once_and_says_what_it_did() {
     assert!(lines[1].starts_with(&not(&servers[1])) && lines[1].contains("it votes in"), "{ran:?}");
     assert!(lines[2].starts_with(&not(&servers[2])) && lines[2].contains("reached"), "{ran:?}");
     init("file:///tmp/x", &[]).code(64).stdout("").says(&["only servers"]);
-    init(&urls, &["--longest-ttl", "0"]).code(64).stdout("").says(&["TTL"]);
+    init(&urls, &["--max-ttl", "0"]).code(64).stdout("").says(&["TTL"]);
     init("", &[]).code(64).stdout("").says(&["no server is named"]);
 }

@@ -264,7 +264,7 @@ impl Ran {
 /// Declares by hand that these servers, which are new, have forgotten no lock.
 pub(crate) fn opened<'a>(servers: impl IntoIterator<Item = &'a Server>) {
     for server in servers {
-        Tenure::to("init").url(&server.url()).args(["--longest-ttl", "1"]).run().code(0);
+        Tenure::to("init").url(&server.url()).args(["--max-ttl", "1"]).run().code(0);
     }
 }
 

@@ -113,10 +113,10 @@ impl Lock {
         Self(self.0.node_limit(longest))
     }
 
-    /// See [`crate::Lock::longest_ttl`].
+    /// See [`crate::Lock::max_ttl`].
     #[must_use]
-    pub fn longest_ttl(self, longest: Duration) -> Self {
-        Self(self.0.longest_ttl(longest))
+    pub fn max_ttl(self, longest: Duration) -> Self {
+        Self(self.0.max_ttl(longest))
     }
 
     /// See [`crate::Lock::top_up`].

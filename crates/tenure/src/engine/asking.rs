@@ -89,11 +89,11 @@ impl State {
     pub(super) fn report(
         self: &Rc<Self>,
         key: Option<LockKey>,
-        longest_ttl: Ttl,
+        max_ttl: Ttl,
         mode: MarkerMode,
         limit: Duration,
     ) -> impl Future<Output = Vec<NodeReport>> + use<> {
-        let call = |id| self.nodes.call_marker(id, Op::Clock, longest_ttl, mode, limit);
+        let call = |id| self.nodes.call_marker(id, Op::Clock, max_ttl, mode, limit);
         let calls = self.nodes.iter().map(|(id, _)| call(id)).collect();
         let looks = key.map(|key| {
             let op = Op::Inspect { key: key.clone(), unproved: false };
@@ -108,7 +108,7 @@ impl State {
                 .map(|((id, node), answer)| {
                     let is_opened = answer.as_ref().is_ok_and(|answer| answer.is_opened);
                     let judged = answer.and_then(|answer| {
-                        answer.doubt.map_or_else(|| state.nodes.judge(id, longest_ttl), Err)
+                        answer.doubt.map_or_else(|| state.nodes.judge(id, max_ttl), Err)
                     });
                     let node = node.name().to_string();
                     NodeReport { node, is_opened, trouble: judged.err() }

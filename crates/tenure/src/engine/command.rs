@@ -37,7 +37,7 @@ pub(crate) enum Command {
     /// with a longer TTL; or open those that have no marker.
     Nodes {
         key: Option<LockKey>,
-        longest_ttl: Ttl,
+        max_ttl: Ttl,
         mode: MarkerMode,
         reply: oneshot::Sender<Vec<NodeReport>>,
     },
@@ -66,7 +66,7 @@ pub(crate) struct AcquireRequest {
     /// How long each of several nodes may take to vote.
     pub(crate) node_limit: Option<Duration>,
     /// Nobody takes the lock with a longer TTL.
-    pub(crate) longest_ttl: Ttl,
+    pub(crate) max_ttl: Ttl,
     /// Whether nodes that have lost the key are given it again.
     pub(crate) top_up: bool,
     pub(crate) label: HolderLabel,

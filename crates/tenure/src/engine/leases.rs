@@ -53,7 +53,7 @@ pub(super) struct Entry {
     top_up: bool,
     pub(super) let_others_in: Option<NonZeroU32>,
     /// Nobody takes the lock with a longer TTL.
-    longest_ttl: Ttl,
+    max_ttl: Ttl,
     due: Timestamp,
     /// Dropped when its key is not to be watched any more.
     watch: Option<Rc<Watch>>,
@@ -91,7 +91,7 @@ impl Leases {
         cell: Arc<LeaseCell>,
         seats: Seats,
     ) {
-        let AcquireRequest { settings, class, top_up, let_others_in, longest_ttl, .. } = request;
+        let AcquireRequest { settings, class, top_up, let_others_in, max_ttl, .. } = request;
         let lease = Lease::new(sent, *settings);
         cell.set_deadline(lease.deadline(), lease.excuse());
         let due = lease.poll_timeout();
@@ -103,7 +103,7 @@ impl Leases {
             seats,
             top_up: *top_up,
             let_others_in: *let_others_in,
-            longest_ttl: *longest_ttl,
+            max_ttl: *max_ttl,
             due,
             watch: None,
         };
@@ -247,8 +247,8 @@ impl Leases {
     }
 
     /// The longest TTL that anybody takes its lock with.
-    pub(super) fn longest_ttl(&self, id: LeaseId) -> Option<Ttl> {
-        self.entries.borrow().get(&id).map(|entry| entry.longest_ttl)
+    pub(super) fn max_ttl(&self, id: LeaseId) -> Option<Ttl> {
+        self.entries.borrow().get(&id).map(|entry| entry.max_ttl)
     }
 
     /// The cell of a lease that is held.

@@ -136,8 +136,8 @@ impl<'a> Quest<'a> {
     /// Takes a lease up again that several nodes have.
     async fn resume(&mut self, token: &Token, limit: Limit) -> Tried {
         self.sent = clock::now();
-        let AcquireRequest { key, settings, longest_ttl, .. } = self.request;
-        let ttls = (settings.ttl, *longest_ttl);
+        let AcquireRequest { key, settings, max_ttl, .. } = self.request;
+        let ttls = (settings.ttl, *max_ttl);
         match self.state.resumed(key, token, ttls, limit).await {
             Ok(Resumed::Yes(number, seats)) => {
                 self.seats = seats;

@@ -59,12 +59,12 @@ impl State {
             let mut renewals = self.leases.take_due(clock::now());
             let is_several = self.nodes.sole().is_none();
             // Servers are asked for those together that may be held equally long.
-            renewals.sort_by_key(|(id, _)| self.leases.longest_ttl(*id));
+            renewals.sort_by_key(|(id, _)| self.leases.max_ttl(*id));
             let watched = renewals.iter().filter(|_| is_several).map(|(id, _)| *id).collect();
             while let Some((first, _)) = renewals.first() {
-                let longest = self.leases.longest_ttl(*first);
+                let longest = self.leases.max_ttl(*first);
                 let goes_along =
-                    |(id, _): &&(LeaseId, Renewal)| self.leases.longest_ttl(*id) == longest;
+                    |(id, _): &&(LeaseId, Renewal)| self.leases.max_ttl(*id) == longest;
                 let batch = renewals.iter().take(MOST_IN_A_BATCH).take_while(goes_along);
                 let rest = renewals.split_off(batch.count());
                 let batch = std::mem::replace(&mut renewals, rest);
@@ -91,8 +91,8 @@ impl State {
                     () = state.timers.sleep_until(end) => return,
                 }
                 // Its reply was taken on the way, and what matters is logged.
-                for longest_ttl in leases.iter().filter_map(|id| state.leases.longest_ttl(*id)) {
-                    _ = state.nodes.judge(node, longest_ttl);
+                for max_ttl in leases.iter().filter_map(|id| state.leases.max_ttl(*id)) {
+                    _ = state.nodes.judge(node, max_ttl);
                 }
             });
         }
@@ -222,12 +222,12 @@ impl State {
         }
         let renewal = self.leases.renewal(id, ttl);
         let renewal = renewal.ok_or_else(|| not_held(LossReason::Released))?;
-        let longest = self.leases.longest_ttl(id).filter(|_| self.nodes.sole().is_none());
+        let longest = self.leases.max_ttl(id).filter(|_| self.nodes.sole().is_none());
         if longest.is_some_and(|longest| ttl > longest) {
             let error = ConfigError::Setting {
                 setting: "ttl",
                 value: format!("{:?}", ttl.get()),
-                bound: "where several servers vote it must be at most the lock's longest_ttl",
+                bound: "where several servers vote it must be at most the lock's max_ttl",
             };
             return Err(ExtendError::Config { key: cell.key().clone(), error });
         }
@@ -289,7 +289,7 @@ impl State {
         let shortest = batch.iter().map(|(_, renewal)| renewal.ttl).min();
         let limit = shortest.map_or(LONGEST_LIMIT, |ttl| op_limit(&self.nodes, node, ttl));
         let renewals = batch.iter().map(|(_, renewal)| renewal.clone()).collect();
-        let longest = batch.iter().filter_map(|(id, _)| self.leases.longest_ttl(*id)).max();
+        let longest = batch.iter().filter_map(|(id, _)| self.leases.max_ttl(*id)).max();
         let longest = longest.or_else(|| batch.iter().map(|(_, renewal)| renewal.ttl).max());
         let call = match longest {
             Some(longest) => self.nodes.call_checked(node, Op::Renew(renewals), longest, limit),

@@ -124,8 +124,8 @@ impl State {
                 // A caller that has stopped waiting is no error.
                 task::spawn(async move { _ = reply.send(answer.await) });
             }
-            Command::Nodes { key, longest_ttl, mode, reply } => {
-                let reports = self.report(key, longest_ttl, mode, LONGEST_LIMIT);
+            Command::Nodes { key, max_ttl, mode, reply } => {
+                let reports = self.report(key, max_ttl, mode, LONGEST_LIMIT);
                 // A caller that has stopped waiting is no error.
                 task::spawn(async move { _ = reply.send(reports.await) });
             }

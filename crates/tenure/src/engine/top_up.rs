@@ -16,7 +16,7 @@ impl State {
         }
         let Some(cell) = self.leases.held(id) else { return };
         let Some(ttl) = self.leases.ttl(id) else { return };
-        let Some(longest) = self.leases.longest_ttl(id) else { return };
+        let Some(longest) = self.leases.max_ttl(id) else { return };
         self.leases.with_seats(id, |seats| seats.ask(node));
         let (key, token) = (cell.key().clone(), cell.token().clone());
         let proposal = Some(cell.number());

@@ -282,10 +282,10 @@ impl Lock {
     pub async fn nodes(&self) -> Result<Vec<NodeReport>, InspectError> {
         let key = self.key()?;
         let bad = |error| InspectError::Config { key: Some(key.clone()), error };
-        let longest_ttl = self.settings.longest_ttl().map_err(bad)?;
+        let max_ttl = self.settings.max_ttl().map_err(bad)?;
         let mode = MarkerMode::Peek;
         let asked = Some(key.clone());
-        let command = |reply| Command::Nodes { key: asked, longest_ttl, mode, reply };
+        let command = |reply| Command::Nodes { key: asked, max_ttl, mode, reply };
         let reports = self.engine.ask(command).await;
         reports.ok_or_else(|| stopped(&key))
     }

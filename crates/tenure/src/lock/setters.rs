@@ -25,7 +25,7 @@ impl Lock {
     ///
     /// A wait without an end outlasts an outage of the server only after the server has answered
     /// once that the lock is held: a server that was never reached fails the call. It does outlast
-    /// that too many of several servers may not vote yet: see [`Lock::longest_ttl`].
+    /// that too many of several servers may not vote yet: see [`Lock::max_ttl`].
     #[must_use]
     pub fn wait(mut self, wait: Wait) -> Self {
         self.settings.wait = wait;
@@ -86,8 +86,8 @@ impl Lock {
     /// with `?durable=yes`; new ones can be opened by hand:
     /// [`Client::open_new`](crate::Client::open_new).
     #[must_use]
-    pub fn longest_ttl(mut self, longest: Duration) -> Self {
-        self.settings.longest_ttl = Some(longest);
+    pub fn max_ttl(mut self, longest: Duration) -> Self {
+        self.settings.max_ttl = Some(longest);
         self
     }
 

@@ -33,7 +33,7 @@ pub(super) struct Settings {
     pub(super) max_hold: Option<Duration>,
     pub(super) min_validity: Option<Duration>,
     pub(super) node_limit: Option<Duration>,
-    pub(super) longest_ttl: Option<Duration>,
+    pub(super) max_ttl: Option<Duration>,
     pub(super) top_up: bool,
     pub(super) label: Option<String>,
     pub(super) class: Class,
@@ -51,7 +51,7 @@ impl Settings {
             max_hold: None,
             min_validity: None,
             node_limit: None,
-            longest_ttl: None,
+            max_ttl: None,
             top_up: true,
             label: None,
             class: "default".into(),
@@ -78,17 +78,17 @@ impl Settings {
     /// # Errors
     ///
     /// [`ConfigError`] for one that is none, or below the lock's own.
-    pub(super) fn longest_ttl(&self) -> Result<Ttl, ConfigError> {
+    pub(super) fn max_ttl(&self) -> Result<Ttl, ConfigError> {
         let own = self.ttl()?;
-        let Some(longest) = self.longest_ttl else {
+        let Some(longest) = self.max_ttl else {
             return Ok(Ttl::new(LONGEST_DEFAULT_TTL).map_or(own, |longest| longest.max(own)));
         };
         match Ttl::new(longest) {
             Ok(longest) if longest >= own => Ok(longest),
-            Err(_) if longest > LONGEST_TTL => {
-                setting("longest_ttl", longest, "it must be at most 2^53 ms")
+            Err(_) if longest > MAX_TTL => {
+                setting("max_ttl", longest, "it must be at most 2^53 ms")
             }
-            _ => setting("longest_ttl", longest, "it must be at least the lock's own TTL"),
+            _ => setting("max_ttl", longest, "it must be at least the lock's own TTL"),
         }
     }
 
@@ -104,7 +104,7 @@ impl Settings {
         default_label: &HolderLabel,
     ) -> Result<Box<AcquireRequest>, ConfigError> {
         let ttl = self.ttl()?;
-        let longest_ttl = self.longest_ttl()?;
+        let max_ttl = self.max_ttl()?;
         if let Some(longest) = self.max_hold
             && longest.is_zero()
         {
@@ -140,7 +140,7 @@ impl Settings {
             wait,
             min_validity: self.min_validity,
             node_limit: self.node_limit,
-            longest_ttl,
+            max_ttl,
             top_up: self.top_up,
             label: label.map_err(ConfigError::Label)?.unwrap_or_else(|| default_label.clone()),
             class: Class::clone(&self.class),
@@ -154,7 +154,7 @@ const DEFAULT_TTL: Duration = Duration::from_secs(10);
 
 /// Unless somebody sets a longer one, nobody's is: the command's.
 const LONGEST_DEFAULT_TTL: Duration = Duration::from_secs(30);
-const LONGEST_TTL: Duration = Duration::from_millis(Ttl::MAX_MS);
+const MAX_TTL: Duration = Duration::from_millis(Ttl::MAX_MS);
 
 fn setting<T>(
     setting: &'static str,

@@ -62,10 +62,10 @@ impl Ballot {
                     Op::Acquire { key, token, ttl, proposal: Some(proposal), place: None }
                 }
             };
-            let doubt = state.nodes.judge(id, request.longest_ttl).err();
+            let doubt = state.nodes.judge(id, request.max_ttl).err();
             let dead = state.nodes.get(id).trouble();
             nodes.push(Asked { dead, doubt, ..Asked::default() });
-            let call = state.nodes.call_checked(id, op, request.longest_ttl, limit.span);
+            let call = state.nodes.call_checked(id, op, request.max_ttl, limit.span);
             hear(&says, id, Says::Vote, call);
         }
         let mut ballot = Self { attempt, limit, nodes, says, said };
@@ -105,7 +105,7 @@ impl Ballot {
             while let Some((id, number)) = self.attempt.poll_confirm() {
                 let (key, token, ttl) = (request.key.clone(), token.clone(), request.settings.ttl);
                 let op = Op::Confirm { key, token, ttl, number };
-                let call = state.nodes.call_checked(id, op, request.longest_ttl, self.limit.span);
+                let call = state.nodes.call_checked(id, op, request.max_ttl, self.limit.span);
                 hear(&self.says, id, Says::Confirmed, call);
             }
             let outcome = self.attempt.outcome();
@@ -224,7 +224,7 @@ impl Ballot {
     fn is_doubted(&mut self, state: &State, request: &AcquireRequest, id: NodeId) -> bool {
         let Some(node) = self.nodes.get_mut(id.0) else { return false };
         if node.doubt.is_none() {
-            node.doubt = state.nodes.judge(id, request.longest_ttl).err();
+            node.doubt = state.nodes.judge(id, request.max_ttl).err();
         }
         node.doubt.is_some()
     }

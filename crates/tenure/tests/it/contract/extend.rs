@@ -8,7 +8,7 @@ use super::place::Place;
 use crate::{LIMIT, ms, secs};
 
 pub(super) fn an_extension_raises_the_ttl(at: &Place) {
-    let lock = at.client().lock(&at.key).longest_ttl(secs(60));
+    let lock = at.client().lock(&at.key).max_ttl(secs(60));
     let guard = lock.acquire().unwrap();
     guard.extend(secs(60)).unwrap();
     at.all_catch_up(&lock);

@@ -14,6 +14,6 @@ pub(super) fn every_healthy_node_votes(at: &Place) {
     assert!(reports.iter().all(|report| report.trouble.is_none()), "{reports:?}");
     let names: std::collections::BTreeSet<_> = reports.iter().map(|report| &report.node).collect();
     assert_eq!(names.len(), expected);
-    let bad = lock.longest_ttl(secs(9)).nodes();
+    let bad = lock.max_ttl(secs(9)).nodes();
     assert!(matches!(bad, Err(InspectError::Config { .. })), "{bad:?}");
 }

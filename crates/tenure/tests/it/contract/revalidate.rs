@@ -24,7 +24,7 @@ fn shortly_held(at: &Place) -> Guard {
 }
 
 fn short(at: &Place) -> Lock {
-    at.client().lock(&at.key).ttl(ms(400)).longest_ttl(secs(60)).renewal(Renewal::Manual)
+    at.client().lock(&at.key).ttl(ms(400)).max_ttl(secs(60)).renewal(Renewal::Manual)
 }
 
 pub(super) fn an_expired_lease_that_kept_its_key_is_revalidated(at: &Place) {
@@ -105,7 +105,7 @@ pub(super) fn a_lease_lost_for_another_reason_is_not_revalidated(at: &Place) {
 }
 
 pub(super) fn revalidating_a_held_lease_keeps_it(at: &Place) {
-    let lock = at.client().lock(&at.key).ttl(secs(60)).longest_ttl(secs(600));
+    let lock = at.client().lock(&at.key).ttl(secs(60)).max_ttl(secs(600));
     let guard = lock.acquire().unwrap();
     guard.revalidate().unwrap();
     assert!(guard.valid_for().unwrap() > secs(30));

@@ -67,7 +67,7 @@ fn contention_and_outage_differ_whichever_server_refuses_or_is_down() {
 #[test]
 fn each_operation_names_every_server_that_failed() {
     let (nodes, key) = (Nodes::start(5), unique_key("named"));
-    let lock = nodes.client().lock(&key).ttl(secs(600)).longest_ttl(secs(900));
+    let lock = nodes.client().lock(&key).ttl(secs(600)).max_ttl(secs(900));
     let guard = lock.acquire().unwrap();
     let killed = &nodes.0[1..4];
     killed.iter().for_each(Server::kill);

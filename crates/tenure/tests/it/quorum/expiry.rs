@@ -22,7 +22,7 @@ fn keys(node: &Server) -> i64 {
 }
 
 fn number(client: &Client, key: &str) -> FencingToken {
-    let lock = client.lock(key).ttl(TTL).longest_ttl(TTL);
+    let lock = client.lock(key).ttl(TTL).max_ttl(TTL);
     let guard = lock.acquire_within(LIMIT).unwrap();
     let number = guard.fencing_token();
     guard.release().unwrap();

@@ -169,7 +169,7 @@ fn three_new_servers_vote_for_short_lived_clients_after_the_max_ttl() {
     eventually(LIMIT, "one gets the lock", || {
         visits += 1;
         let client = Client::connect(&urls.join(",")).unwrap();
-        let lock = client.lock(&key).ttl(longest).longest_ttl(longest).node_limit(LIMIT);
+        let lock = client.lock(&key).ttl(longest).max_ttl(longest).node_limit(LIMIT);
         match lock.try_acquire() {
             Ok(guard) => guard.map(|guard| guard.release().unwrap()).is_some(),
             Err(AcquireError::NoQuorum(none)) => {

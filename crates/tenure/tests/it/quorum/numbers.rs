@@ -105,14 +105,14 @@ fn inspect_reports_the_number_that_a_majority_knows() {
 #[test]
 fn an_extension_beyond_the_max_ttl_is_refused() {
     let (nodes, key) = (Nodes::start(3), unique_key("beyond"));
-    let lock = nodes.client().lock(&key).ttl(secs(20)).longest_ttl(secs(40));
+    let lock = nodes.client().lock(&key).ttl(secs(20)).max_ttl(secs(40));
     let guard = lock.acquire_within(LIMIT).unwrap();
     let refused = guard.extend(secs(41));
     let Err(ExtendError::Config { error: ConfigError::Setting { .. }, .. }) = &refused else {
         panic!("{refused:?}")
     };
     let words = refused.unwrap_err().to_string();
-    assert!(words.contains("41s") && words.contains("longest_ttl"), "{words}");
+    assert!(words.contains("41s") && words.contains("max_ttl"), "{words}");
     assert!(guard.valid_for().unwrap() <= secs(20));
     guard.extend(secs(40)).unwrap();
     assert!(guard.valid_for().unwrap() > secs(30));

@@ -10,7 +10,7 @@ use crate::{LIMIT, ms, secs, servers};
 
 /// Everything a caller can ask for.
 fn all_of_it_works(nodes: &Nodes, key: &str) {
-    let lock = nodes.client().lock(key).ttl(secs(20)).longest_ttl(secs(60)).label("me");
+    let lock = nodes.client().lock(key).ttl(secs(20)).max_ttl(secs(60)).label("me");
     let guard = lock.acquire().unwrap();
     assert!(lock.try_acquire().unwrap().is_none());
     guard.extend(secs(60)).unwrap();

@@ -159,7 +159,7 @@ fn a_confirmation_of_an_ineligible_server_does_not_count() {
 fn a_grant_of_an_ineligible_server_joins_a_lease_that_others_granted() {
     let (nodes, key) = (Nodes::start(3), unique_key("belongs"));
     assert!(nodes.0[2].cmd(&["FLUSHALL"]).is_ok());
-    let lock = nodes.client().lock(&key).ttl(secs(3)).longest_ttl(secs(3));
+    let lock = nodes.client().lock(&key).ttl(secs(3)).max_ttl(secs(3));
     let guard = lock.acquire().unwrap();
     nodes.until_had_by(&guard, 3);
     // It counts at renewals as soon as nothing that it forgot can be held.
@@ -227,7 +227,7 @@ fn a_new_server_votes_once_every_lost_lock_has_expired() {
     let (nodes, key) = (Nodes(new.into()), unique_key("young"));
     let undeclared: Vec<_> = nodes.0.iter().map(Server::url).collect();
     let client = Client::connect(&undeclared.join(",")).unwrap();
-    let long = client.lock(&key).longest_ttl(secs(3_600));
+    let long = client.lock(&key).max_ttl(secs(3_600));
     let none = untold(&long);
     // Two of three decide, and the third need not have answered by then.
     assert!(none.granted == 0 && none.failed.len() >= 2, "{none:?}");
@@ -238,7 +238,7 @@ fn a_new_server_votes_once_every_lost_lock_has_expired() {
     assert!(none.failed[0].votes_in().is_some_and(|left| left > secs(3_600)), "{none:?}");
     let reports = long.nodes().unwrap();
     assert!(reports.iter().all(|report| report.trouble.is_some()), "{reports:?}");
-    let short = client.lock(&key).ttl(ms(500)).longest_ttl(ms(500));
+    let short = client.lock(&key).ttl(ms(500)).max_ttl(ms(500));
     // A wait without an end does not end with that, as it does where a server is never reached.
     short.acquire().unwrap().release().unwrap();
     // The third may have been met a little later than the two that decided.

@@ -88,7 +88,7 @@ fn a_replica_has_no_vote_and_is_named() {
     let port = nodes.0[0].port().unwrap().to_string();
     assert!(nodes.0[2].cmd(&["REPLICAOF", "127.0.0.1", &port]).is_ok());
     // Its primary has another identity since the replica came, and waits for the longest TTL.
-    let lock = nodes.client().lock(&key).ttl(secs(1)).longest_ttl(secs(1)).node_limit(LIMIT);
+    let lock = nodes.client().lock(&key).ttl(secs(1)).max_ttl(secs(1)).node_limit(LIMIT);
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
     nodes.0[1].kill();
     let failed = lock.try_acquire();

@@ -24,7 +24,7 @@ fn until_renewed(node: &Server, guard: &LockGuard, times: usize) {
 #[test]
 fn an_extension_that_some_servers_refuse_loses_nothing() {
     let (nodes, key) = (Nodes::start(3), unique_key("holding"));
-    let guard = nodes.client().lock(&key).ttl(secs(600)).longest_ttl(secs(900)).acquire().unwrap();
+    let guard = nodes.client().lock(&key).ttl(secs(600)).max_ttl(secs(900)).acquire().unwrap();
     nodes.until_had_by(&guard, 3);
     let refuse = |node: &Server, replicas| {
         assert!(node.cmd(&["CONFIG", "SET", "min-replicas-to-write", replicas]).is_ok());
@@ -50,7 +50,7 @@ fn an_extension_that_some_servers_refuse_loses_nothing() {
 #[test]
 fn a_lease_outlives_servers_that_restart_empty_one_by_one() {
     let (nodes, key) = (Nodes::start(3), unique_key("holding"));
-    let lock = nodes.client().lock(&key).ttl(secs(3)).longest_ttl(secs(3));
+    let lock = nodes.client().lock(&key).ttl(secs(3)).max_ttl(secs(3));
     let guard = lock.acquire().unwrap();
     nodes.until_had_by(&guard, 3);
     for restarted in [2, 1, 0] {
@@ -69,7 +69,7 @@ fn a_lease_outlives_servers_that_restart_empty_one_by_one() {
 #[test]
 fn without_repair_the_second_restart_loses_the_lease() {
     let (nodes, key) = (Nodes::start(3), unique_key("off"));
-    let lock = nodes.client().lock(&key).ttl(secs(600)).longest_ttl(secs(900)).top_up(false);
+    let lock = nodes.client().lock(&key).ttl(secs(600)).max_ttl(secs(900)).top_up(false);
     let guard = lock.acquire().unwrap();
     nodes.until_had_by(&guard, 3);
     nodes.0[2].restart_empty();
@@ -90,7 +90,7 @@ fn without_repair_the_second_restart_loses_the_lease() {
 /// A lease that three of five have granted, while two were down; they are back, without a key.
 fn held_by_three(nodes: &Nodes, key: &str, top_up: bool) -> LockGuard {
     nodes.0[3..].iter().for_each(Server::kill);
-    let lock = nodes.client().lock(key).ttl(secs(3)).longest_ttl(secs(3)).top_up(top_up);
+    let lock = nodes.client().lock(key).ttl(secs(3)).max_ttl(secs(3)).top_up(top_up);
     let guard = lock.acquire_within(LIMIT).unwrap();
     nodes.0[3..].iter().for_each(Server::start_again);
     guard
@@ -104,7 +104,7 @@ fn a_lease_granted_by_three_of_five_is_soon_on_all() {
     let guard = held_by_three(&nodes, &key, true);
     nodes.until_had_by(&guard, 5);
     // They count when nothing that they forgot can be held, and a renewal has found that.
-    until_all_vote(&nodes.client().lock(&key).ttl(secs(3)).longest_ttl(secs(3)));
+    until_all_vote(&nodes.client().lock(&key).ttl(secs(3)).max_ttl(secs(3)));
     until_renewed(&nodes.0[4], &guard, 2);
     assert!(nodes.0[0].cmd(&["FLUSHALL"]).is_ok());
     assert!(nodes.client().lock(&key).try_acquire().unwrap().is_none());
@@ -122,7 +122,7 @@ fn without_repair_the_loss_of_one_more_server_gives_the_lock_away() {
     until_renewed(&nodes.0[4], &guard, 2);
     nodes.until_had_by(&guard, 3);
     assert!(nodes.0[0].cmd(&["FLUSHALL"]).is_ok());
-    let lock = nodes.client().lock(&key).ttl(secs(3)).longest_ttl(secs(3));
+    let lock = nodes.client().lock(&key).ttl(secs(3)).max_ttl(secs(3));
     let other = lock.acquire_within(LIMIT).unwrap();
     assert!(other.fencing_token() > guard.fencing_token());
     let lost = guard.lost();
@@ -140,7 +140,7 @@ fn an_extension_over_five_servers_never_acquires_again() {
     let client = nodes.client();
     for stolen in [false, true] {
         let key = unique_key("holding");
-        let guard = client.lock(&key).ttl(secs(600)).longest_ttl(secs(900)).acquire().unwrap();
+        let guard = client.lock(&key).ttl(secs(600)).max_ttl(secs(900)).acquire().unwrap();
         nodes.until_had_by(&guard, 5);
         let lose = |node: &Server| match stolen {
             true => assert!(node.cmd(&["SET", &key, "another's", "PX", "600000"]).is_ok()),

@@ -107,7 +107,7 @@ fn one_failed_server_of_three_changes_nothing_and_two_are_reported() {
         let key = unique_key("voting");
         let lock = |urls: [&str; 3]| {
             let client = Client::connect(&urls.join(",")).unwrap();
-            client.lock(&key).ttl(secs(600)).longest_ttl(secs(900)).node_limit(ms(500))
+            client.lock(&key).ttl(secs(600)).max_ttl(secs(900)).node_limit(ms(500))
         };
         let lock_of_two = lock([up[0], one, up[1]]);
         for _ in 0..2 {
