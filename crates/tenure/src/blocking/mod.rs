@@ -119,10 +119,10 @@ impl Lock {
         Self(self.0.max_ttl(longest))
     }
 
-    /// See [`crate::Lock::top_up`].
+    /// See [`crate::Lock::repair`].
     #[must_use]
-    pub fn top_up(self, again: bool) -> Self {
-        Self(self.0.top_up(again))
+    pub fn repair(self, again: bool) -> Self {
+        Self(self.0.repair(again))
     }
 
     /// See [`crate::Lock::let_others_in`].

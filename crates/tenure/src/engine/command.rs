@@ -68,7 +68,7 @@ pub(crate) struct AcquireRequest {
     /// Nobody takes the lock with a longer TTL.
     pub(crate) max_ttl: Ttl,
     /// Whether nodes that have lost the key are given it again.
-    pub(crate) top_up: bool,
+    pub(crate) repair: bool,
     pub(crate) label: HolderLabel,
     pub(crate) class: Class,
     /// Of so many hand-overs, one leaves the key free first for clients of other libraries.

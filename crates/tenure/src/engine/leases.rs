@@ -50,7 +50,7 @@ pub(super) struct Entry {
     /// Where it has its key.
     pub(super) seats: Seats,
     /// Nodes that have lost the key are given it again.
-    top_up: bool,
+    repair: bool,
     pub(super) let_others_in: Option<NonZeroU32>,
     /// Nobody takes the lock with a longer TTL.
     max_ttl: Ttl,
@@ -91,7 +91,7 @@ impl Leases {
         cell: Arc<LeaseCell>,
         seats: Seats,
     ) {
-        let AcquireRequest { settings, class, top_up, let_others_in, max_ttl, .. } = request;
+        let AcquireRequest { settings, class, repair, let_others_in, max_ttl, .. } = request;
         let lease = Lease::new(sent, *settings);
         cell.set_deadline(lease.deadline(), lease.excuse());
         let due = lease.poll_timeout();
@@ -101,7 +101,7 @@ impl Leases {
             class: class.clone(),
             granted: sent,
             seats,
-            top_up: *top_up,
+            repair: *repair,
             let_others_in: *let_others_in,
             max_ttl: *max_ttl,
             due,
@@ -262,7 +262,7 @@ impl Leases {
 
     /// Whether nodes that have lost a lease's key are given it again.
     pub(super) fn is_topped_up(&self, id: LeaseId) -> bool {
-        self.entries.borrow().get(&id).is_some_and(|entry| entry.top_up)
+        self.entries.borrow().get(&id).is_some_and(|entry| entry.repair)
     }
 
     /// When the first of them is due; the caller sleeps until then, unless it is notified before.

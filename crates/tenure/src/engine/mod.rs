@@ -20,11 +20,11 @@ mod nodes;
 mod quest;
 mod reaper;
 mod renewal;
+mod repair;
 mod resume;
 mod seats;
 mod state;
 mod tally;
-mod top_up;
 mod vote;
 mod watch;
 

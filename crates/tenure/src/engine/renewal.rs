@@ -205,7 +205,7 @@ impl State {
         if matches!(lease.verdict, Some(Verdict::Ours)) {
             let missing = std::mem::take(&mut lease.missing);
             drop(leases);
-            missing.into_iter().for_each(|node| self.top_up(id, node));
+            missing.into_iter().for_each(|node| self.repair(id, node));
         }
     }
 

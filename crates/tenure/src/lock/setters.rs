@@ -100,8 +100,8 @@ impl Lock {
     /// has proved that a majority had theirs meanwhile. Switch it off where a key that an
     /// administrator deletes on some of the servers must stay away.
     #[must_use]
-    pub fn top_up(mut self, again: bool) -> Self {
-        self.settings.top_up = again;
+    pub fn repair(mut self, again: bool) -> Self {
+        self.settings.repair = again;
         self
     }
 

@@ -87,7 +87,7 @@ pub(super) fn a_setting_at_its_bound_is_accepted(at: &Place) {
         good().node_limit(Duration::MAX),
         good().max_ttl(secs(10)),
         good().max_ttl(ms(1 << 53)),
-        good().top_up(false),
+        good().repair(false),
         good().let_others_in(1),
         good().let_others_in(u32::MAX),
         client.lock(format!("{}{}", at.key, "x".repeat(65_536 - at.key.len()))),

@@ -69,7 +69,7 @@ fn a_lease_outlives_servers_that_restart_empty_one_by_one() {
 #[test]
 fn without_repair_the_second_restart_loses_the_lease() {
     let (nodes, key) = (Nodes::start(3), unique_key("off"));
-    let lock = nodes.client().lock(&key).ttl(secs(600)).max_ttl(secs(900)).top_up(false);
+    let lock = nodes.client().lock(&key).ttl(secs(600)).max_ttl(secs(900)).repair(false);
     let guard = lock.acquire().unwrap();
     nodes.until_had_by(&guard, 3);
     nodes.0[2].restart_empty();
@@ -88,9 +88,9 @@ fn without_repair_the_second_restart_loses_the_lease() {
 }
 
 /// A lease that three of five have granted, while two were down; they are back, without a key.
-fn held_by_three(nodes: &Nodes, key: &str, top_up: bool) -> LockGuard {
+fn held_by_three(nodes: &Nodes, key: &str, repair: bool) -> LockGuard {
     nodes.0[3..].iter().for_each(Server::kill);
-    let lock = nodes.client().lock(key).ttl(secs(3)).max_ttl(secs(3)).top_up(top_up);
+    let lock = nodes.client().lock(key).ttl(secs(3)).max_ttl(secs(3)).repair(repair);
     let guard = lock.acquire_within(LIMIT).unwrap();
     nodes.0[3..].iter().for_each(Server::start_again);
     guard

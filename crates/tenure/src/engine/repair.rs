@@ -10,7 +10,7 @@ use crate::{clock, error::NodeError, task};
 impl State {
     /// Asks a node without a key of the lease for one, under the same token, unless its lock is set
     /// not to. It helps to outlast the next loss; what it says of the past is nothing.
-    pub(super) fn top_up(self: &Rc<Self>, id: LeaseId, node: NodeId) {
+    pub(super) fn repair(self: &Rc<Self>, id: LeaseId, node: NodeId) {
         if !self.leases.is_topped_up(id) {
             return;
         }
