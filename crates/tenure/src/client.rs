@@ -43,7 +43,7 @@ impl Client {
     ///
     /// * `redis://[user:password@]host[:port][/database]`, or `valkey://…`
     /// * `redis+unix://[user:password@]/path/to/socket[?db=database]`, or `valkey+unix://…`
-    /// * with the feature `file`: `local:`, this user's own store on this host, or `file:///path`
+    /// * with the feature `sqlite`: `local:`, this user's own store on this host, or `file:///path`
     /// * `memory://`, a private table in this process, or `memory://NAME`, shared in this process
     ///
     /// With `?password_file=/path` the password is the first line of a regular file of at most

@@ -52,7 +52,7 @@ impl Work {
     pub(crate) fn of(nodes: &[Address]) -> Option<Arc<Self>> {
         let names = nodes.iter().map(|node| match node {
             Address::Memory(name) => Some(name.is_some()),
-            #[cfg(feature = "file")]
+            #[cfg(feature = "sqlite")]
             Address::File(_) => None,
             Address::Server(_) => None,
         });

@@ -21,7 +21,7 @@ pub(crate) enum Address {
     /// `memory://`, private to a client, or `memory://NAME`, shared in this process.
     Memory(Option<String>),
     /// `local:`, or `file:///path`: the embedded store.
-    #[cfg(feature = "file")]
+    #[cfg(feature = "sqlite")]
     File(crate::node::Location),
     /// A Redis or Valkey server.
     Server(Arc<ServerAddress>),
@@ -76,7 +76,7 @@ impl fmt::Display for Address {
         match self {
             Self::Memory(None) => f.write_str("memory"),
             Self::Memory(Some(name)) => write!(f, "memory {}", Shown::new(name)),
-            #[cfg(feature = "file")]
+            #[cfg(feature = "sqlite")]
             Self::File(location) => location.fmt(f),
             Self::Server(server) => server.fmt(f),
         }
@@ -217,12 +217,12 @@ fn memory(name: &str) -> Result<Address, String> {
     Ok(Address::Memory((!name.is_empty()).then(|| name.to_owned())))
 }
 
-#[cfg(feature = "file")]
+#[cfg(feature = "sqlite")]
 fn own_store() -> Result<Address, ConfigError> {
     Ok(Address::File(crate::node::Location::Own))
 }
 
-#[cfg(feature = "file")]
+#[cfg(feature = "sqlite")]
 fn store_at(path: &str) -> Result<Address, String> {
     if !path.starts_with('/') {
         return Err("the store needs an absolute path: `file:///var/lib/app/locks.db`".into());
@@ -230,18 +230,18 @@ fn store_at(path: &str) -> Result<Address, String> {
     Ok(Address::File(crate::node::Location::At(decode(path)?.into())))
 }
 
-#[cfg(not(feature = "file"))]
+#[cfg(not(feature = "sqlite"))]
 fn own_store() -> Result<Address, ConfigError> {
     Err(ConfigError::Address { reason: WITHOUT_STORE.into() })
 }
 
-#[cfg(not(feature = "file"))]
+#[cfg(not(feature = "sqlite"))]
 fn store_at(_path: &str) -> Result<Address, String> {
     Err(WITHOUT_STORE.into())
 }
 
-#[cfg(not(feature = "file"))]
-const WITHOUT_STORE: &str = "the embedded store needs the crate's feature `file`";
+#[cfg(not(feature = "sqlite"))]
+const WITHOUT_STORE: &str = "the embedded store needs the crate's feature `sqlite`";
 
 fn decode(text: &str) -> Result<String, String> {
     let decoded = percent_decode_str(text).decode_utf8();

@@ -169,7 +169,7 @@ proptest! {
                             Place::Unix(path) => path.display().to_string(),
                         },
                         address @ Address::Memory(_) => address.to_string(),
-                        #[cfg(feature = "file")]
+                        #[cfg(feature = "sqlite")]
                         address @ Address::File(_) => address.to_string(),
                     });
                     if !places.collect::<String>().contains(MARK) {

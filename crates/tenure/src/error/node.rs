@@ -117,7 +117,7 @@ impl NodeError {
     }
 
     /// The same of an embedded store.
-    #[cfg(feature = "file")]
+    #[cfg(feature = "sqlite")]
     pub(crate) fn of_store(node: &Arc<str>, kind: NodeErrorKind) -> Self {
         Self { is_store: true, ..Self::new(node, kind) }
     }

@@ -1,6 +1,6 @@
 //! Nodes: one server, or one store, that votes.
 
-#[cfg(feature = "file")]
+#[cfg(feature = "sqlite")]
 mod file;
 mod hearer;
 mod memory;
@@ -25,7 +25,7 @@ use std::{
 
 use tenure_core::{Op, Reply};
 
-#[cfg(feature = "file")]
+#[cfg(feature = "sqlite")]
 pub(crate) use file::Location;
 
 use crate::{
@@ -128,7 +128,7 @@ pub(crate) fn open(
         Address::Memory(name) => {
             Rc::new(memory::MemoryNode::open(address.to_string(), name.as_deref(), work))
         }
-        #[cfg(feature = "file")]
+        #[cfg(feature = "sqlite")]
         Address::File(location) => {
             Rc::new(file::FileNode::open(address.to_string(), location.clone(), timers))
         }

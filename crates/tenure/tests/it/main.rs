@@ -36,7 +36,7 @@ mod program;
 mod queue;
 mod quorum;
 mod servers;
-#[cfg(feature = "file")]
+#[cfg(feature = "sqlite")]
 mod store;
 mod tutorials;
 mod wire;

@@ -27,7 +27,7 @@ fn entrance() {
     let Ok(name) = std::env::var(NAME) else { return };
     let programs = crate::faults::PROGRAMS.into_iter().chain(crate::queue::PROGRAMS);
     let programs = programs.chain(crate::quorum::PROGRAMS).chain(crate::hostile::PROGRAMS);
-    #[cfg(feature = "file")]
+    #[cfg(feature = "sqlite")]
     let programs = programs.chain(crate::store::PROGRAMS);
     #[cfg(feature = "metrics")]
     let programs = programs.chain(crate::metrics::PROGRAMS);
@@ -67,7 +67,7 @@ impl Program {
     }
 
     /// Starts it with a small file system of its own at the directory.
-    #[cfg(feature = "file")]
+    #[cfg(feature = "sqlite")]
     pub(crate) fn start_on_small_disk(
         at: &std::path::Path,
         name: &str,
@@ -77,7 +77,7 @@ impl Program {
     }
 
     /// Starts it in another world, which is the beginning of its command.
-    #[cfg(feature = "file")]
+    #[cfg(feature = "sqlite")]
     pub(crate) fn start_in(mut world: Command, name: &str, settings: &[(&str, &str)]) -> Self {
         world.arg(this_program());
         Self::start_by(world, name, settings)
@@ -139,7 +139,7 @@ impl Program {
         kill_process(Pid::from_child(&self.child), signal).expect("the program runs");
     }
 
-    #[cfg(feature = "file")]
+    #[cfg(feature = "sqlite")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

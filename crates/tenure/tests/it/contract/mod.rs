@@ -108,8 +108,8 @@ macro_rules! contract {
 contract! {
     memory_async: Memory, Async;
     memory_blocking: Memory, Blocking;
-    #[cfg(feature = "file")] file_async: File, Async;
-    #[cfg(feature = "file")] file_blocking: File, Blocking;
+    #[cfg(feature = "sqlite")] file_async: File, Async;
+    #[cfg(feature = "sqlite")] file_blocking: File, Blocking;
     redis_7_0_async: Server(tenure_testkit::ServerKind::Redis70), Async;
     redis_7_0_blocking: Server(tenure_testkit::ServerKind::Redis70), Blocking;
     valkey_8_1_async: Server(tenure_testkit::ServerKind::Valkey81), Async;

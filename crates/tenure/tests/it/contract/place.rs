@@ -12,7 +12,7 @@ use crate::{LIMIT, ms, servers};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Store {
     Memory,
-    #[cfg(feature = "file")]
+    #[cfg(feature = "sqlite")]
     File,
     Server(ServerKind),
     /// So many servers that vote, of all kinds.
@@ -43,7 +43,7 @@ impl Place {
         match self.store {
             // The table lives while a client has it open, and no other case knows its name.
             Store::Memory => format!("memory://{}", self.key),
-            #[cfg(feature = "file")]
+            #[cfg(feature = "sqlite")]
             Store::File => format!("file://{}/{}.db", stores().display(), self.key),
             Store::Server(kind) => servers::shared(kind).url(),
             Store::Quorum(nodes) => self.uneven(nodes),
@@ -77,7 +77,7 @@ impl Place {
     pub(crate) fn server(&self) -> Option<&'static Server> {
         match self.store {
             Store::Memory => None,
-            #[cfg(feature = "file")]
+            #[cfg(feature = "sqlite")]
             Store::File => None,
             Store::Server(kind) => Some(servers::shared(kind)),
             // A majority may have the key, and this one not yet.
@@ -115,7 +115,7 @@ impl Place {
 const FAR: Duration = ms(15);
 
 /// Where the stores in files are, for as long as the tests run.
-#[cfg(feature = "file")]
+#[cfg(feature = "sqlite")]
 fn stores() -> &'static std::path::Path {
     static STORES: std::sync::OnceLock<tenure_testkit::TempDir> = std::sync::OnceLock::new();
     STORES.get_or_init(tenure_testkit::TempDir::new).path()

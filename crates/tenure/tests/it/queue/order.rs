@@ -17,13 +17,13 @@ use crate::{
 
 const STORES: [Store; STORE_COUNT] = [
     Store::Memory,
-    #[cfg(feature = "file")]
+    #[cfg(feature = "sqlite")]
     Store::File,
     Store::Server(ServerKind::Redis70),
     Store::Server(ServerKind::Valkey81),
     Store::Server(ServerKind::Valkey91),
 ];
-const STORE_COUNT: usize = if cfg!(feature = "file") { 5 } else { 4 };
+const STORE_COUNT: usize = if cfg!(feature = "sqlite") { 5 } else { 4 };
 
 /// Does it in every store at once.
 fn in_each_store(test: impl Fn(&Place) + Sync) {
@@ -74,7 +74,7 @@ fn waiters_of_many_processes_are_served_in_order() {
 }
 
 #[test]
-#[cfg(feature = "file")]
+#[cfg(feature = "sqlite")]
 fn waiters_of_many_processes_at_the_store_are_served_in_order() {
     let directory = TempDir::new();
     among_processes(&format!("file://{}/locks.db", directory.path().display()));
