@@ -47,7 +47,7 @@ pub(crate) fn of_system(error: &io::Error, otherwise: u8) -> u8 {
     }
 }
 
-/// The table that the help, the manual and the README share.
+/// The table that the help, the manual and `docs/exit-codes.md` share.
 const TABLE: [(u8, &str); 10] = [
     (NO, "status: the lock is free; extend, release: nobody holds it any more"),
     (USAGE, "bad usage: nothing was acquired and nothing changed"),

@@ -1,7 +1,8 @@
 //! What is logged and counted, in one place.
 //!
 //! Metrics are labelled by the class that the user names for a lock, never by its key: keys are
-//! without number. The names are part of the public interface; README lists them.
+//! without number. The names are part of the public interface; `docs/logs.md` and
+//! `docs/metrics.md` list them.
 
 use std::time::Duration;
 

@@ -18,8 +18,8 @@ pub const FENCED_SET: &str = include_str!("fenced_set.lua");
 /// first read**, not only before the write: else a stale write may still slip in between the new
 /// holder's read and its write.
 ///
-/// This gate keeps the number in memory, for a resource that is one process. README shows the same
-/// check in SQL and, as [`FENCED_SET`], in Redis.
+/// This gate keeps the number in memory, for a resource that is one process. `docs/fencing.md` has
+/// the same check in SQL, and [`FENCED_SET`] in Redis.
 ///
 /// ```
 /// # let client = tenure::blocking::Client::connect("memory://")?;

@@ -27,6 +27,8 @@ mod address;
 pub mod blocking;
 mod client;
 mod clock;
+#[cfg(doctest)]
+mod documents;
 mod engine;
 mod error;
 mod event;

@@ -23,7 +23,7 @@ impl NodeError {
                 "put it into the address (redis://user:password@host), or use ?password_file=/path"
             }
             Kind::Denied => "look at user and password in the address, or in ?password_file=/path",
-            Kind::NoPermission => "the README lists what a user must be allowed",
+            Kind::NoPermission => "docs/acl.md lists the permissions that a lock needs",
             Kind::ReadOnly => "name the primary instead",
             Kind::Loading | Kind::Busy | Kind::Down => "try again later, or wait longer",
             Kind::OutOfMemory => "raise its maxmemory, or delete keys that nobody uses",

@@ -11,6 +11,7 @@
 //! - `store`: the embedded store's own: other processes, its file and its disk.
 //! - `metrics`: what is counted.
 //! - [`chaos`]: what its tests share, who let everything go wrong at once.
+//! - `documents`: what README and `docs/` show.
 //! - [`program`]: what tests start, stop and kill.
 //! - [`api`]: what the types promise.
 //! - `words`: what is shown of what servers and others say.
@@ -26,6 +27,7 @@ mod api;
 mod cases;
 mod chaos;
 mod contract;
+mod documents;
 mod fake;
 mod faults;
 mod hostile;
