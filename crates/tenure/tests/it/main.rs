@@ -11,7 +11,7 @@
 //! - `store`: the embedded store's own: other processes, its file and its disk.
 //! - `metrics`: what is counted.
 //! - [`chaos`]: what its tests share, who let everything go wrong at once.
-//! - `documents`: what README and `docs/` show.
+//! - `documents`: what README and `docs/` show: Rust and SQL.
 //! - [`program`]: what tests start, stop and kill.
 //! - [`api`]: what the types promise.
 //! - `words`: what is shown of what servers and others say.
