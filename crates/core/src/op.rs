@@ -56,7 +56,7 @@ pub enum Op {
         bury: bool,
         /// Leave the lock free for so long first, in milliseconds, for polling libraries; the
         /// next waiter gets a message to poll after that. Zero hands it over at once.
-        open_ms: u64,
+        yield_ms: u64,
         /// The number of the lease, where several nodes vote and the token had the lock: raise the
         /// node's last number to this one first, if the token holds the lock, so that all agree on
         /// the next; and notify its waiters, on the lock's channel, when it is released.
@@ -358,7 +358,7 @@ pub enum Next {
     /// The lock is set for the next waiter, for a claim.
     Waiter,
     /// Nobody yet: the lock is free for a moment, and the next waiter will look after that.
-    Open,
+    Yielded,
     /// Many dead waiters were dropped, and there are more: ask again at once.
     More,
 }

@@ -15,7 +15,7 @@ use crate::{Backoff, Channel, Held, Ticket, Timestamp, TtlLeft, backoff::spread,
 ///
 /// **Clients of other libraries do not queue.** They poll, and while waiters of tenure are in the
 /// queue a release hands the lock to the next of them: a poller finds it held for as long as there
-/// is a queue. `Lock::let_others_in` gives pollers a chance.
+/// is a queue. `Lock::yield_to_pollers` gives pollers a chance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "without a limit, for a while, or not at all")]
 pub enum Wait {

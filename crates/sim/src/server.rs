@@ -101,7 +101,7 @@ impl Model {
             Ask::Release { asked, bury, waited: _ } => {
                 let epochs = (0..8).filter(|epoch| asked & (1 << epoch) != 0);
                 let entries = epochs.map(|epoch| self.names.entry(line(epoch))).collect();
-                Op::Release { key, token, entries, bury, open_ms: 0, number: None }
+                Op::Release { key, token, entries, bury, yield_ms: 0, number: None }
             }
         }
     }

@@ -106,7 +106,7 @@ impl Contender for Relay {
             token,
             entries: vec![self.entry.clone()],
             bury: false,
-            open_ms: 0,
+            yield_ms: 0,
             number: None,
         };
         self.send(&op)?;

@@ -142,7 +142,7 @@ impl Scripts {
                 token,
                 entries: Vec::new(),
                 bury: false,
-                open_ms: 0,
+                yield_ms: 0,
                 number: None,
             };
             match self.call(&release, 2 * count + 1)? {

@@ -32,7 +32,7 @@ pub struct Marker {
     /// The server's `master_replid` then.
     pub replid: String,
     /// The longest span that has passed since then: a lock with at most this span may be granted.
-    pub open_ms: u64,
+    pub yield_ms: u64,
     /// The longest span that any client has named. It only rises.
     pub longest_ms: u64,
     /// The longest span that was named before it was closed: every lock needs at least this.
@@ -175,7 +175,7 @@ impl MarkerCheck {
                 let cause = if text.is_some() { MarkerCause::Changed } else { MarkerCause::New };
                 Marker {
                     cause,
-                    open_ms: 0,
+                    yield_ms: 0,
                     longest_ms,
                     floor_ms: longest_ms,
                     database: self.database,
@@ -205,11 +205,11 @@ impl MarkerCheck {
     /// Opens a marker for this span, when enough time has passed by both clocks.
     fn open(&self, marker: &mut Marker, now_ms: u64) -> Eligibility {
         marker.longest_ms = marker.longest_ms.max(self.span_ms);
-        if self.span_ms <= marker.open_ms {
+        if self.span_ms <= marker.yield_ms {
             return Eligibility::Eligible;
         }
         if self.mode == MarkerMode::Open && marker.cause == MarkerCause::New {
-            marker.open_ms = EVERY_SPAN_MS;
+            marker.yield_ms = EVERY_SPAN_MS;
             return Eligibility::Opened;
         }
         let needed = self.span_ms.max(marker.floor_ms);
@@ -219,7 +219,7 @@ impl MarkerCheck {
         let of_server = now_ms - marker.since_ms;
         let passed = of_server.min(self.client_ms - marker.client_since_ms);
         if passed >= needed {
-            marker.open_ms = needed;
+            marker.yield_ms = needed;
             return Eligibility::Eligible;
         }
         let left = Duration::from_millis(needed - passed);

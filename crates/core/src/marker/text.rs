@@ -11,7 +11,7 @@ impl Marker {
         let mut words = std::str::from_utf8(text).ok()?.split(' ');
         let mut word = || words.next();
         let (database, replid) = (whole(word()?)?, hex(word()?)?);
-        let (open_ms, longest_ms, floor_ms) = (whole(word()?)?, whole(word()?)?, whole(word()?)?);
+        let (yield_ms, longest_ms, floor_ms) = (whole(word()?)?, whole(word()?)?, whole(word()?)?);
         let cause = match word()? {
             "new" => MarkerCause::New,
             "changed" => MarkerCause::Changed,
@@ -22,7 +22,7 @@ impl Marker {
         let marker = Self {
             database,
             replid,
-            open_ms,
+            yield_ms,
             longest_ms,
             floor_ms,
             cause,
@@ -50,13 +50,13 @@ pub(super) fn is_open(text: &[u8], database: u64, replid: &str, span_ms: u64) ->
 
 impl fmt::Display for Marker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { database, replid, open_ms, longest_ms, floor_ms, run_id, .. } = self;
+        let Self { database, replid, yield_ms, longest_ms, floor_ms, run_id, .. } = self;
         let Self { since_ms, client_since_ms, .. } = self;
         let cause = match self.cause {
             MarkerCause::New => "new",
             MarkerCause::Changed => "changed",
         };
-        write!(f, "{database} {replid} {open_ms} {longest_ms} {floor_ms} {cause} {run_id} ")?;
+        write!(f, "{database} {replid} {yield_ms} {longest_ms} {floor_ms} {cause} {run_id} ")?;
         write!(f, "{since_ms} {client_since_ms}")
     }
 }

@@ -121,14 +121,14 @@ impl Row {
             }
             Op::Resume { token, ttl, .. } => self.resume(at, token, *ttl),
             Op::Steal { token, ttl, any, .. } => self.steal(at, token, *ttl, *any),
-            Op::Release { key, token, entries, bury, open_ms, number } => {
+            Op::Release { key, token, entries, bury, yield_ms, number } => {
                 if *bury {
                     let is_ours = self.lock.as_ref().is_some_and(|stored| holds(stored, token));
                     self.bury(at, token, is_ours);
                 }
                 self.leave(token, entries);
                 self.agree(at, token, *number);
-                let reply = self.release(at, Some(token), *open_ms, &mut wakes);
+                let reply = self.release(at, Some(token), *yield_ms, &mut wakes);
                 if number.is_some() {
                     wakes.tell_all(key, &reply);
                 }
@@ -302,7 +302,7 @@ impl Row {
         &mut self,
         at: NodeTime,
         token: Option<&Token>,
-        open_ms: u64,
+        yield_ms: u64,
         wakes: &mut Wakes<'_>,
     ) -> Reply {
         let was_released = token.is_some_and(|token| self.was_released(token));
@@ -318,10 +318,11 @@ impl Row {
                 return Reply::Released { release, next: Next::Nobody };
             }
         };
-        let opens = open_ms > 0
+        let yields = yield_ms > 0
             && self.lock.is_some()
-            && self.name_stand_in(None, &Channel::nobody(), open_ms, wakes);
-        let next = if opens { Next::Open } else { self.serve(at, None, None, None, wakes).next() };
+            && self.name_stand_in(None, &Channel::nobody(), yield_ms, wakes);
+        let next =
+            if yields { Next::Yielded } else { self.serve(at, None, None, None, wakes).next() };
         if next != Next::Waiter {
             self.lock = None;
         }

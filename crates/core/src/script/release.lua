@@ -5,7 +5,7 @@
 -- ARGV    1 request number, 2 token, 3 '1' to leave a tombstone else '0', 4 how long to leave the
 --         lock free first (ms) or '0', 5 number of the lease where several nodes vote or '',
 --         6... the token's entries
--- Replies {request, 'released', token, 'nobody' | 'waiter' | 'open' | 'more'}
+-- Replies {request, 'released', token, 'nobody' | 'waiter' | 'yielded' | 'more'}
 --         {request, 'free', 'nobody' | 'waiter' | 'more'}
 --         {request, 'already', 'nobody' | 'waiter' | 'more'}: an earlier release gave it up
 --         {request, 'held', value at the lock}

@@ -41,7 +41,7 @@ elseif ARGV[5] ~= '' then
 end
 local next
 if value and ARGV[4] ~= '0' and name_stand_in(nil, '-', ARGV[4]) then
-  next = 'open'
+  next = 'yielded'
 else
   next = serve()
 end

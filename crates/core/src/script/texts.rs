@@ -94,7 +94,7 @@ both! {
     "lib/time" "clock"
 }
 pub(super) static RELEASE: Script = script! {
-    "release", "79bef632c8ca91af4bd43a93c9a23046129bde93",
+    "release", "c9661ddb2eca10c0c4d821972333dc1d528f80a5",
     "lib/values" "lib/tell" "release" "lib/time" "lib/numbers" "lib/ahead" "lib/primary"
     "lib/queue" "lib/serve" "release_queue"
 };

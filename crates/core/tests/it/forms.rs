@@ -121,17 +121,17 @@ fn released(release: &Release, next: Next) -> &'static str {
     match (release, next) {
         (Release::Released(_), Next::Nobody) => "released: nobody waits",
         (Release::Released(_), Next::Waiter) => "released: handed over",
-        (Release::Released(_), Next::Open) => "released: left open",
+        (Release::Released(_), Next::Yielded) => "released: yielded",
         (Release::Released(_), Next::More) => "released: more",
         (Release::Free, Next::Nobody) => "already free: nobody waits",
         (Release::Free, Next::Waiter) => "already free: handed over",
-        (Release::Free, Next::Open) => "already free: left open",
+        (Release::Free, Next::Yielded) => "already free: yielded",
         (Release::Free, Next::More) => "already free: more",
         (Release::Other(_), _) => "not released: another's",
         (Release::AlreadyReleased, Next::Nobody) => "already released: nobody waits",
         // Rare here: the tables have it.
         (Release::AlreadyReleased, Next::Waiter) => "already released: handed over",
-        (Release::AlreadyReleased, Next::Open) => "already released: left open",
+        (Release::AlreadyReleased, Next::Yielded) => "already released: yielded",
         (Release::AlreadyReleased, Next::More) => "already released: more",
     }
 }
@@ -172,7 +172,7 @@ const FORMS: [&str; 48] = [
     "not renewed: another's",
     "released: nobody waits",
     "released: handed over",
-    "released: left open",
+    "released: yielded",
     "released: more",
     "already free: nobody waits",
     "already free: handed over",

@@ -154,7 +154,7 @@ fn check(
         let client_passed = if client_alone { mark.passed } else { mark.client_passed };
         Marker {
             cause: mark.cause,
-            open_ms: ms(mark.open),
+            yield_ms: ms(mark.open),
             longest_ms: ms(mark.longest),
             floor_ms: ms(mark.floor),
             database: 0,
@@ -177,7 +177,7 @@ fn check(
         let id = |text: &str| Id::from_str_radix(text, 16).expect("small");
         let mark = Mark {
             cause: marker.cause,
-            open: ticks(marker.open_ms),
+            open: ticks(marker.yield_ms),
             longest: ticks(marker.longest_ms),
             floor: ticks(marker.floor_ms),
             replid: id(&marker.replid),

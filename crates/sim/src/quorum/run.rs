@@ -116,7 +116,7 @@ impl Model {
             token: self.names.token(who),
             entries: Vec::new(),
             bury: false,
-            open_ms: 0,
+            yield_ms: 0,
             number: Some(token(leaves)),
         };
         self.names.carry_out(&mut state.nodes[node], &op)?;

@@ -125,10 +125,10 @@ impl Lock {
         Self(self.0.repair(again))
     }
 
-    /// See [`crate::Lock::let_others_in`].
+    /// See [`crate::Lock::yield_to_pollers`].
     #[must_use]
-    pub fn let_others_in(self, hand_overs: u32) -> Self {
-        Self(self.0.let_others_in(hand_overs))
+    pub fn yield_to_pollers(self, hand_overs: u32) -> Self {
+        Self(self.0.yield_to_pollers(hand_overs))
     }
 
     /// See [`crate::Lock::overwrite_data`].

@@ -72,7 +72,7 @@ pub(crate) struct AcquireRequest {
     pub(crate) label: HolderLabel,
     pub(crate) class: Class,
     /// Of so many hand-overs, one leaves the key free first for clients of other libraries.
-    pub(crate) let_others_in: Option<NonZeroU32>,
+    pub(crate) yield_to_pollers: Option<NonZeroU32>,
 }
 
 /// The ways to come by a lease.

@@ -51,7 +51,7 @@ pub(super) struct Entry {
     pub(super) seats: Seats,
     /// Nodes that have lost the key are given it again.
     repair: bool,
-    pub(super) let_others_in: Option<NonZeroU32>,
+    pub(super) yield_to_pollers: Option<NonZeroU32>,
     /// Nobody takes the lock with a longer TTL.
     max_ttl: Ttl,
     due: Timestamp,
@@ -91,7 +91,7 @@ impl Leases {
         cell: Arc<LeaseCell>,
         seats: Seats,
     ) {
-        let AcquireRequest { settings, class, repair, let_others_in, max_ttl, .. } = request;
+        let AcquireRequest { settings, class, repair, yield_to_pollers, max_ttl, .. } = request;
         let lease = Lease::new(sent, *settings);
         cell.set_deadline(lease.deadline(), lease.excuse());
         let due = lease.poll_timeout();
@@ -102,7 +102,7 @@ impl Leases {
             granted: sent,
             seats,
             repair: *repair,
-            let_others_in: *let_others_in,
+            yield_to_pollers: *yield_to_pollers,
             max_ttl: *max_ttl,
             due,
             watch: None,

@@ -157,8 +157,8 @@ impl State {
         let is_sole = self.nodes.sole().is_some();
         let turn = |n: NonZeroU32| random::jitter().is_multiple_of(u64::from(n.get()));
         // Several nodes have no queue that others would have to be let into.
-        let opens = is_sole && entry.let_others_in.is_some_and(turn);
-        let open_ms = if opens { OPEN_MS } else { 0 };
+        let yields = is_sole && entry.yield_to_pollers.is_some_and(turn);
+        let yield_ms = if yields { YIELD_MS } else { 0 };
         // So that all of them give the same number next.
         let number = (!is_sole).then(|| entry.cell.number());
         let giving = Giving {
@@ -175,7 +175,7 @@ impl State {
             let (key, token) = (key.clone(), token.clone());
             let standing = seat.standing_at_release();
             let unwanted = Unwanted { node, key, token, standing, number, until };
-            self.give_back_on_one(unwanted, open_ms, seat, Rc::clone(&giving));
+            self.give_back_on_one(unwanted, yield_ms, seat, Rc::clone(&giving));
         }
         entry.settle();
     }
@@ -183,13 +183,13 @@ impl State {
     fn give_back_on_one(
         self: &Rc<Self>,
         unwanted: Unwanted,
-        open_ms: u64,
+        yield_ms: u64,
         seat: &Seat,
         giving: Rc<RefCell<Giving>>,
     ) {
         let is_one_of_several = unwanted.number.is_some();
         let (is_unsure, is_vacant) = (seat.is_unsure, is_one_of_several && seat.is_vacant());
-        let first = self.ask_opening(&unwanted, open_ms);
+        let first = self.ask_opening(&unwanted, yield_ms);
         let job = Job::begin(self, is_vacant);
         task::spawn(async move {
             let first = first.await;
@@ -203,13 +203,13 @@ impl State {
                 job.state.until_undone(unwanted, first).await;
                 return;
             }
-            let opened = matches!(first, Ok((_, Next::Open)));
+            let opened = matches!(first, Ok((_, Next::Yielded)));
             _ = job.state.until_answered(&unwanted, first).await;
             if opened {
                 // The next waiter was asked to poll by then; it may have died since.
                 let state = Rc::clone(&job.state);
                 drop(job);
-                state.timers.sleep_until(clock::now() + OPEN_LOOK).await;
+                state.timers.sleep_until(clock::now() + YIELD_LOOK).await;
                 _ = state.ask_release(&unwanted).await;
             }
         });
@@ -257,12 +257,12 @@ impl State {
     fn ask_opening(
         &self,
         unwanted: &Unwanted,
-        open_ms: u64,
+        yield_ms: u64,
     ) -> impl Future<Output = Result<Answered, NodeError>> + use<> {
         let Standing { entries, ambiguous } = unwanted.standing.clone();
         let (key, token) = (unwanted.key.clone(), unwanted.token.clone());
         let op =
-            Op::Release { key, token, entries, bury: ambiguous, open_ms, number: unwanted.number };
+            Op::Release { key, token, entries, bury: ambiguous, yield_ms, number: unwanted.number };
         // A failed request is undone wherever it was sent, on a second address too.
         let answer = match unwanted.number {
             Some(_) => self.nodes.call(unwanted.node, op, LONGEST_LIMIT),
@@ -340,10 +340,10 @@ impl Giving {
 const LATE_LOOK: Duration = Duration::from_secs(1);
 
 /// Longer than most clients of other libraries pause between two looks: 100 to 250 ms.
-const OPEN_MS: u64 = 300;
+const YIELD_MS: u64 = 300;
 
 /// When to look whether a lock that was left free has found a holder.
-const OPEN_LOOK: Duration = Duration::from_millis(OPEN_MS + 100);
+const YIELD_LOOK: Duration = Duration::from_millis(YIELD_MS + 100);
 
 const LEAST_PAUSE: Duration = Duration::from_millis(20);
 const MOST_PAUSE: Duration = Duration::from_secs(1);

@@ -161,7 +161,7 @@ impl Lock {
         // The client that acquired it may be gone, and with it the knowledge of what it asked: a
         // late request for the key must find that the token was given up.
         let bury = true;
-        let op = Op::Release { key, token, entries, bury, open_ms: 0, number: None };
+        let op = Op::Release { key, token, entries, bury, yield_ms: 0, number: None };
         let reply = self.ask_node(&of, op).await;
         let reason = match reply {
             Ok(Reply::Released { release: Release::Released(_), .. }) => return Ok(()),

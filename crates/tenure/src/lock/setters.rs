@@ -112,18 +112,18 @@ impl Lock {
         self
     }
 
-    /// Has one in so many hand-overs, on average, leave the key free for 300 ms first; never unless
-    /// set, and at least 1.
+    /// Leaves the key free for 300 ms in one of so many hand-overs, on average (default: never). At
+    /// least 1.
     ///
     /// While waiters of tenure queue, a release hands the lock to the next of them, and the clients
-    /// of other libraries, which poll, never find it free: without this they starve for as long as
-    /// there is a queue. With it, a release leaves the key free a little longer than most of them
-    /// pause, and the next waiter in the queue takes it after that if nobody else has. It costs
-    /// that pause, and how often the others win is theirs: a chance, and no place in the queue.
-    /// Several servers have no queue, so it changes nothing there.
+    /// of other libraries, which poll, never find it free: without this setting they starve
+    /// while there is a queue. With it, a release leaves the key free a little longer than most of
+    /// them pause, and the next waiter in the queue takes it after that if no poller has. The price
+    /// is that pause. Pollers get a chance, not a place in the queue. Several servers have no queue,
+    /// so the setting has no effect there.
     #[must_use]
-    pub fn let_others_in(mut self, hand_overs: u32) -> Self {
-        self.settings.let_others_in = Some(hand_overs);
+    pub fn yield_to_pollers(mut self, hand_overs: u32) -> Self {
+        self.settings.yield_to_pollers = Some(hand_overs);
         self
     }
 

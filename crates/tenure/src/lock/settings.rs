@@ -37,7 +37,7 @@ pub(super) struct Settings {
     pub(super) repair: bool,
     pub(super) label: Option<String>,
     pub(super) class: Class,
-    pub(super) let_others_in: Option<u32>,
+    pub(super) yield_to_pollers: Option<u32>,
     pub(super) overwrite_data: bool,
 }
 
@@ -55,7 +55,7 @@ impl Settings {
             repair: true,
             label: None,
             class: "default".into(),
-            let_others_in: None,
+            yield_to_pollers: None,
             overwrite_data: false,
         }
     }
@@ -124,10 +124,10 @@ impl Settings {
         {
             return setting("node_limit", limit, "it must be above zero");
         }
-        let let_others_in = self.let_others_in.map(NonZeroU32::new);
-        if let_others_in == Some(None) {
+        let yield_to_pollers = self.yield_to_pollers.map(NonZeroU32::new);
+        if yield_to_pollers == Some(None) {
             return Err(ConfigError::Setting {
-                setting: "let_others_in",
+                setting: "yield_to_pollers",
                 value: "0".to_owned(),
                 bound: "it must be at least 1, once in so many hand-overs",
             });
@@ -144,7 +144,7 @@ impl Settings {
             repair: self.repair,
             label: label.map_err(ConfigError::Label)?.unwrap_or_else(|| default_label.clone()),
             class: Class::clone(&self.class),
-            let_others_in: let_others_in.flatten(),
+            yield_to_pollers: yield_to_pollers.flatten(),
         }))
     }
 }

@@ -199,7 +199,7 @@ mod tests {
         let ttl = Ttl::new(Duration::from_secs(600)).unwrap();
         let hearer = Hearer::new(&key);
         let take = Op::Steal { key: key.clone(), token: token.clone(), ttl, any: false };
-        let release = Op::Release { key, token, entries, bury: false, open_ms: 0, number };
+        let release = Op::Release { key, token, entries, bury: false, yield_ms: 0, number };
         let open = || MemoryNode::open("memory://hints".into(), Some("hints"), None);
         let (holder, waiter) = (open(), open());
         for (is_hearing, name) in [(true, "it listens"), (false, "it has stopped listening")] {

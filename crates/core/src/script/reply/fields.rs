@@ -67,7 +67,7 @@ impl Fields {
         Some(Reply::Confirmed { answer, wall_us })
     }
 
-    pub(super) fn released(&mut self, token: &Token, opens: bool) -> Option<Reply> {
+    pub(super) fn released(&mut self, token: &Token, yields: bool) -> Option<Reply> {
         let release = match self.text()?.as_str() {
             "released" => {
                 let value = self.bytes().filter(|value| value == token.as_bytes())?;
@@ -80,7 +80,7 @@ impl Fields {
                 return Some(Reply::Released { release, next: Next::Nobody });
             }
         };
-        let next = self.next(opens && matches!(release, Release::Released(_)))?;
+        let next = self.next(yields && matches!(release, Release::Released(_)))?;
         Some(Reply::Released { release, next })
     }
 
@@ -225,11 +225,11 @@ impl Fields {
         }
     }
 
-    fn next(&mut self, opens: bool) -> Option<Next> {
+    fn next(&mut self, yields: bool) -> Option<Next> {
         match self.text()?.as_str() {
             "nobody" => Some(Next::Nobody),
             "waiter" => Some(Next::Waiter),
-            "open" if opens => Some(Next::Open),
+            "yielded" if yields => Some(Next::Yielded),
             "more" => Some(Next::More),
             _ => None,
         }

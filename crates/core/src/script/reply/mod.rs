@@ -67,7 +67,7 @@ pub fn read(op: &Op, request: u64, answer: Answer) -> Result<Reply, Misread> {
         Op::Steal { token, .. } => fields.stolen(token),
         Op::Confirm { token, number, .. } => fields.confirmed(token, *number),
         Op::Clock | Op::Checked { .. } => fields.whole().map(|wall_us| Reply::Clock { wall_us }),
-        Op::Release { token, open_ms, .. } => fields.released(token, *open_ms > 0),
+        Op::Release { token, yield_ms, .. } => fields.released(token, *yield_ms > 0),
         Op::ForceRelease { .. } => fields.forced(),
         Op::Inspect { unproved, .. } => fields.inspection(*unproved).map(Reply::Inspected),
         Op::Renew(leases) => {

@@ -36,9 +36,9 @@ fn waiting() -> Op {
     Op::Acquire { key: key(), token: token(), ttl: ttl(), proposal: None, place }
 }
 
-fn release(open_ms: u64) -> Op {
+fn release(yield_ms: u64) -> Op {
     let entries = Vec::new();
-    Op::Release { key: key(), token: token(), entries, bury: false, open_ms, number: None }
+    Op::Release { key: key(), token: token(), entries, bury: false, yield_ms, number: None }
 }
 
 /// One of each op that has a grammar of its own.

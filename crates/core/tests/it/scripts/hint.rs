@@ -33,7 +33,14 @@ fn hints(raw: &mut Raw) -> usize {
 
 fn release_of_lease() -> Op {
     let number = Some(number(7));
-    Op::Release { key: lock(), token: ours(), entries: Vec::new(), bury: false, open_ms: 0, number }
+    Op::Release {
+        key: lock(),
+        token: ours(),
+        entries: Vec::new(),
+        bury: false,
+        yield_ms: 0,
+        number,
+    }
 }
 
 #[test]

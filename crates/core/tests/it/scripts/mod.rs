@@ -106,7 +106,7 @@ fn release() -> Op {
         token: ours(),
         entries: Vec::new(),
         bury: false,
-        open_ms: 0,
+        yield_ms: 0,
         number: None,
     }
 }

@@ -15,7 +15,14 @@ fn confirm(n: u64) -> Op {
 
 fn release_at(n: u64) -> Op {
     let number = Some(number(n));
-    Op::Release { key: lock(), token: ours(), entries: Vec::new(), bury: false, open_ms: 0, number }
+    Op::Release {
+        key: lock(),
+        token: ours(),
+        entries: Vec::new(),
+        bury: false,
+        yield_ms: 0,
+        number,
+    }
 }
 
 fn voted(reply: Reply, last: Option<u64>) -> Reply {

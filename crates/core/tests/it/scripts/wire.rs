@@ -93,7 +93,7 @@ fn keys_and_tokens_of_any_bytes_round_trip() {
                     token: holder,
                     entries: Vec::new(),
                     bury: false,
-                    open_ms: 0,
+                    yield_ms: 0,
                     number: None,
                 };
                 assert_eq!(node.ask(&release), Ok(told), "{kind}");

@@ -29,7 +29,7 @@ pub(crate) struct Planted {
     is_of_this_run: bool,
     database: u64,
     cause: MarkerCause,
-    open_ms: u64,
+    yield_ms: u64,
     longest_ms: u64,
     floor_ms: u64,
     /// So long before now, by the server's clock, and before [`START_MS`], by the clients'.
@@ -58,7 +58,7 @@ impl Planted {
         let marker = Marker {
             database: self.database,
             replid: id(self.is_of_this_server, replid),
-            open_ms: self.open_ms,
+            yield_ms: self.yield_ms,
             longest_ms: self.longest_ms,
             floor_ms: self.floor_ms,
             cause: self.cause,
@@ -155,13 +155,13 @@ fn planted() -> impl Strategy<Value = Planted> {
     let database = prop_oneof![9 => Just(0), 1 => Just(3)];
     let words = (database, cause, open, longest, floor);
     (own(), any::<bool>(), words, since, flaw).prop_map(|(server, run, words, since, flaw)| {
-        let (database, cause, open_ms, longest_ms, floor_ms) = words;
+        let (database, cause, yield_ms, longest_ms, floor_ms) = words;
         Planted {
             is_of_this_server: server,
             is_of_this_run: run,
             database,
             cause,
-            open_ms,
+            yield_ms,
             longest_ms,
             floor_ms,
             since,

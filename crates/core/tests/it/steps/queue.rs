@@ -100,14 +100,14 @@ pub(super) fn look() -> impl Strategy<Value = Op> {
 /// A release of a token with all the entries that it may have, or with few of them.
 pub(super) fn release() -> impl Strategy<Value = Op> {
     let bury = prop_oneof![4 => Just(false), 1 => Just(true)];
-    let open_ms = prop_oneof![4 => Just(0), 1 => Just(300)];
-    (lock(), token(), vec(entry(), 0..=3), bury, open_ms, weighted(0.3, number())).prop_map(
-        |(key, token, entries, bury, open_ms, number)| Op::Release {
+    let yield_ms = prop_oneof![4 => Just(0), 1 => Just(300)];
+    (lock(), token(), vec(entry(), 0..=3), bury, yield_ms, weighted(0.3, number())).prop_map(
+        |(key, token, entries, bury, yield_ms, number)| Op::Release {
             key,
             token,
             entries,
             bury,
-            open_ms,
+            yield_ms,
             number,
         },
     )

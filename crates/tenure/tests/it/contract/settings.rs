@@ -45,7 +45,7 @@ pub(super) fn a_bad_setting_is_returned_by_each_first_call(at: &Place) {
         (good().max_ttl(Duration::ZERO), "max_ttl is 0ns; it must be at least the lock's"),
         (good().max_ttl(ms(9_999)), "max_ttl is 9.999s; it must be at least the lock's"),
         (good().max_ttl(Duration::MAX), "it must be at most 2^53 ms"),
-        (good().let_others_in(0), "let_others_in is 0; it must be at least 1"),
+        (good().yield_to_pollers(0), "yield_to_pollers is 0; it must be at least 1"),
         (client.lock(""), "the lock key is empty"),
         (client.lock("x".repeat(65_537)), "has 65537 bytes; the longest allowed is 65536"),
         (client.lock(format!("{}:tenure:fence", at.key)), ":tenure:fence"),
@@ -88,8 +88,8 @@ pub(super) fn a_setting_at_its_bound_is_accepted(at: &Place) {
         good().max_ttl(secs(10)),
         good().max_ttl(ms(1 << 53)),
         good().repair(false),
-        good().let_others_in(1),
-        good().let_others_in(u32::MAX),
+        good().yield_to_pollers(1),
+        good().yield_to_pollers(u32::MAX),
         client.lock(format!("{}{}", at.key, "x".repeat(65_536 - at.key.len()))),
     ] {
         drop(lock.acquire_within(LIMIT).unwrap_or_else(|error| panic!("{lock:?}: {error}")));

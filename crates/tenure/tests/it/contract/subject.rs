@@ -69,7 +69,7 @@ macro_rules! settings {
 
 settings!(
     ttl: Duration, wait: Wait, renewal: Renewal, max_hold: Duration, min_validity: Duration,
-    let_others_in: u32, node_limit: Duration, max_ttl: Duration, repair: bool,
+    yield_to_pollers: u32, node_limit: Duration, max_ttl: Duration, repair: bool,
     label: &str
 );
 

@@ -154,11 +154,11 @@ fn our_holder_leaves_a_replaced_key_alone() {
 
 /// Three waiters of ours hand a lock around, and one of another library polls for it. Returns how
 /// often it found the lock free in so many looks, and how often it was handed over meanwhile.
-fn polled_beside_a_queue(let_others_in: Option<u32>, looks: u32) -> (u32, u32) {
+fn polled_beside_a_queue(yield_to_pollers: Option<u32>, looks: u32) -> (u32, u32) {
     let key = unique_key("poller");
     let client = Client::connect(&any().url()).unwrap();
-    let lock = match let_others_in {
-        Some(hand_overs) => client.lock(&key).let_others_in(hand_overs),
+    let lock = match yield_to_pollers {
+        Some(hand_overs) => client.lock(&key).yield_to_pollers(hand_overs),
         None => client.lock(&key),
     };
     let (over, hand_overs) = (AtomicBool::new(false), AtomicU32::new(0));
@@ -171,8 +171,8 @@ fn polled_beside_a_queue(let_others_in: Option<u32>, looks: u32) -> (u32, u32) {
             scope.spawn(move || {
                 let client = Client::connect(&url).unwrap();
                 let mut lock = client.lock(key);
-                if let Some(hand_overs) = let_others_in {
-                    lock = lock.let_others_in(hand_overs);
+                if let Some(hand_overs) = yield_to_pollers {
+                    lock = lock.yield_to_pollers(hand_overs);
                 }
                 while !over.load(Ordering::SeqCst) {
                     lock.acquire().unwrap().release().unwrap();
@@ -218,7 +218,7 @@ fn a_lock_left_free_for_pollers_goes_to_the_next_waiter() {
     for kind in ServerKind::ALL {
         let key = unique_key("left-free");
         let client = Client::connect(&shared(kind).url()).unwrap();
-        let lock = client.lock(&key).let_others_in(1);
+        let lock = client.lock(&key).yield_to_pollers(1);
         let guard = lock.acquire().unwrap();
         let waiter = Client::connect(&shared(kind).url()).unwrap().lock(&key);
         let mut monitor = shared(kind).monitor();

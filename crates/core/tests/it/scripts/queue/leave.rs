@@ -11,7 +11,7 @@ fn leave(entries: &[Entry], bury: bool) -> Op {
         token: ours(),
         entries: entries.to_vec(),
         bury,
-        open_ms: 0,
+        yield_ms: 0,
         number: None,
     }
 }

@@ -36,7 +36,8 @@ impl Person {
 
     fn release(&self, node: &mut Node) -> Next {
         let (token, entries) = (self.token.clone(), vec![entry(live(self.connection))]);
-        let op = Op::Release { key: lock(), token, entries, bury: false, open_ms: 0, number: None };
+        let op =
+            Op::Release { key: lock(), token, entries, bury: false, yield_ms: 0, number: None };
         let Ok(Reply::Released { release: Release::Released(_), next }) = node.ask(&op) else {
             panic!("not released");
         };

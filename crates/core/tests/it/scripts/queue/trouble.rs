@@ -34,7 +34,7 @@ fn a_server_out_of_memory_hands_locks_over_and_accepts_no_waiter() {
             token: ours(),
             entries: Vec::new(),
             bury: true,
-            open_ms: 0,
+            yield_ms: 0,
             number: None,
         };
         assert!(matches!(node.ask(&op), Ok(Reply::Released { .. })), "{kind}");
@@ -83,7 +83,7 @@ fn a_release_fails_where_its_tombstone_is_refused() {
         token: ours(),
         entries: Vec::new(),
         bury: true,
-        open_ms: 0,
+        yield_ms: 0,
         number: None,
     };
     let [lock_, number, waiting] = before();
@@ -129,7 +129,7 @@ fn a_value_that_is_no_queue_stops_joins_and_no_releases() {
             token: ours(),
             entries: vec![entry(live(0))],
             bury: true,
-            open_ms: 0,
+            yield_ms: 0,
             number: None,
         };
         let done = || released(Release::Released(alice()));
