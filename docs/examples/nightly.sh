@@ -10,7 +10,7 @@ set -eu
 key=${NIGHTLY_KEY:-nightly-report}
 ttl=60
 
-# Busy is 75 and "no server could tell" is 69: either way nothing is done, and whoever runs this
+# Busy is 75 and "no server could answer" is 69: either way nothing is done, and whoever runs this
 # sees which.
 TENURE_TOKEN=$(tenure acquire --no-wait --ttl "$ttl" "$key")
 export TENURE_TOKEN

@@ -36,7 +36,7 @@ pub(crate) fn is_nested(key: &OsStr) -> bool {
 ///
 /// # Errors
 ///
-/// A [`Failure`] that tells "held by another" from "cannot tell" from a signal.
+/// A [`Failure`] that tells "held by another" from "unknown" from a signal.
 pub(crate) fn acquire(
     lock: &Lock,
     events: &mut Events,
@@ -112,7 +112,10 @@ fn not_acquired(
             let failure = Failure::new(exit::NOT_A_LOCK, what).hint("name another key");
             Failure { holder: Some(found.clone()), ..failure }
         }
-        error => failure::untold(&format!("cannot tell whether the lock {key} is free"), error),
+        error => failure::indeterminate(
+            &format!("could not determine whether the lock {key} is free"),
+            error,
+        ),
     }
 }
 

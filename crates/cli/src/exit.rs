@@ -12,7 +12,7 @@ pub(crate) const USAGE: u8 = 64;
 pub(crate) const NOT_A_LOCK: u8 = 65;
 
 /// Whether the lock is free is unknown: the server is unreachable, or refused.
-pub(crate) const CANNOT_TELL: u8 = 69;
+pub(crate) const UNKNOWN: u8 = 69;
 
 /// The lease was lost while the command ran, whatever the command itself said.
 pub(crate) const LOST: u8 = 70;
@@ -52,7 +52,7 @@ const TABLE: [(u8, &str); 10] = [
     (NO, "status: the lock is free; extend, release: nobody holds it any more"),
     (USAGE, "bad usage: nothing was acquired and nothing changed"),
     (NOT_A_LOCK, "run, acquire: what stands at KEY can be no lock, such as a hash"),
-    (CANNOT_TELL, "no server could tell: unreachable, or it refuses"),
+    (UNKNOWN, "no server could answer: unreachable, or it refuses"),
     (LOST, "run: the lease was lost, or --max-hold was over, whatever CMD said"),
     (NO_RESOURCES, "the system has no descriptor, thread or memory left for it"),
     (NOT_WRITTEN, "standard output or the report cannot be written; acquire: the lock is released"),

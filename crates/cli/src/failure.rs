@@ -87,7 +87,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
 }
 
 /// A failure because servers did not do their part; `what` is what cannot be done.
-pub(crate) fn untold(what: &str, error: &(dyn Error + 'static)) -> Failure {
+pub(crate) fn indeterminate(what: &str, error: &(dyn Error + 'static)) -> Failure {
     let nodes = nodes_errors(error);
     // What a server says names the server; what stands above it says what `what` says.
     let said: Vec<_> = nodes.iter().map(|node| chain(*node)).collect();
@@ -99,7 +99,7 @@ pub(crate) fn untold(what: &str, error: &(dyn Error + 'static)) -> Failure {
     };
     // When too few servers can be reached for that, it is this host that is in trouble.
     let is_short = nodes.iter().any(|node| node.kind() == NodeErrorKind::NoResources);
-    let code = if is_short { exit::NO_RESOURCES } else { exit::CANNOT_TELL };
+    let code = if is_short { exit::NO_RESOURCES } else { exit::UNKNOWN };
     let failure = Failure::new(code, format!("{what}: {why}"));
     let first = nodes.iter().find(|node| !is_short || node.kind() == NodeErrorKind::NoResources);
     match first.and_then(|node| remedy(node)) {

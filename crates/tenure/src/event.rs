@@ -57,7 +57,7 @@ pub(crate) fn held_without_end(key: &LockKey, class: &Class, holder: &Holder) {
     tracing::warn!(%key, %class, %holder, "held by another without an end");
 }
 
-pub(crate) fn untold(key: &LockKey, class: &Class, error: &NodeError) {
+pub(crate) fn indeterminate(key: &LockKey, class: &Class, error: &NodeError) {
     let what = "a server could not determine whether the lock is free";
     if error.is_doubt() {
         // An event about the node has logged it, once.
@@ -65,7 +65,7 @@ pub(crate) fn untold(key: &LockKey, class: &Class, error: &NodeError) {
     } else {
         tracing::warn!(%key, class = %shown(class), %error, "{what}");
     }
-    count!("tenure_untold_total", class);
+    count!("tenure_indeterminate_total", class);
 }
 
 pub(crate) fn renewal_failed(key: &LockKey, class: &Class, error: &NodeError) {
@@ -99,9 +99,9 @@ pub(crate) fn unwise_address(warning: &str) {
     tracing::warn!(warning, "an address is unwise");
 }
 
-/// What is logged about one of several nodes, once each time that it becomes so.
+/// What a user should know about one of several nodes; logged once each time it becomes so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NodeNews {
+pub(crate) enum NodeWarning {
     /// The server restarted, or was a replica, and may have forgotten locks.
     Restarted,
     /// The server has no marker: it is new, or it was emptied.
@@ -119,40 +119,40 @@ pub(crate) enum NodeNews {
 }
 
 /// Each kind has an event of its own name, and is one label of a counter.
-pub(crate) fn node_news(node: &str, news: NodeNews, words: &str) {
+pub(crate) fn node_warning(node: &str, warning: NodeWarning, words: &str) {
     macro_rules! warn {
         ($kind:literal, $message:literal) => {{
             tracing::warn!(name: concat!("tenure.node.", $kind), node, words, $message);
             #[cfg(feature = "metrics")]
-            metrics::counter!("tenure_node_news_total", "kind" => $kind).increment(1);
+            metrics::counter!("tenure_node_warnings_total", "kind" => $kind).increment(1);
         }};
     }
-    match news {
-        NodeNews::Restarted => {
+    match warning {
+        NodeWarning::Restarted => {
             warn!("restarted", "the server restarted and may have forgotten locks");
         }
-        NodeNews::Unmarked => {
+        NodeWarning::Unmarked => {
             warn!("unmarked", "the server is new or was emptied and may have forgotten locks");
         }
-        NodeNews::RunHidden => {
+        NodeWarning::RunHidden => {
             warn!("run_hidden", "the server hides whether it restarted");
         }
-        NodeNews::SameServer => {
+        NodeWarning::SameServer => {
             warn!("same_server", "two addresses lead to one server, which has one vote");
         }
-        NodeNews::NotPrimary => warn!("not_primary", "the server is a replica"),
-        NodeNews::ClockJumped => warn!("clock_jumped", "the server's wall clock jumped"),
-        NodeNews::NumberAhead => {
+        NodeWarning::NotPrimary => warn!("not_primary", "the server is a replica"),
+        NodeWarning::ClockJumped => warn!("clock_jumped", "the server's wall clock jumped"),
+        NodeWarning::NumberAhead => {
             warn!("number_ahead", "the server's fencing numbers are far ahead of its clock");
         }
     }
 }
 
 /// Loud the first time, quiet while the outage goes on.
-pub(crate) fn node_lost(error: &NodeError, is_news: bool) {
+pub(crate) fn node_lost(error: &NodeError, is_first: bool) {
     let cause = std::error::Error::source(error).map(tracing::field::display);
     let node = error.node();
-    if is_news {
+    if is_first {
         tracing::warn!(node, %error, cause, "the connection to the server is over");
     } else {
         tracing::debug!(node, %error, cause, "still no connection to the server");
@@ -225,7 +225,7 @@ mod tests {
             drop(work(&key, FencingToken::new(1).unwrap()));
             acquired(&key, &class, Duration::ZERO);
             contended(&key, &class, &holder);
-            untold(&key, &class, &error);
+            indeterminate(&key, &class, &error);
             renewal_failed(&key, &class, &error);
             lost(&key, &class, &reason);
             held_again(&key, &class);

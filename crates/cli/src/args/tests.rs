@@ -68,7 +68,7 @@ fn options_between_key_and_command_are_bad_usage() {
         &["--", "-k", "-n", "--", "c"],
     ] {
         let said = parsed(words).unwrap_err();
-        assert!(said.contains("behind the KEY") && said.contains("before KEY"), "{said}");
+        assert!(said.contains("after the KEY") && said.contains("before KEY"), "{said}");
     }
 }
 

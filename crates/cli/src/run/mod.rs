@@ -191,9 +191,9 @@ fn release(
         // The command was done in time, so its code stands; the key ends with its TTL at worst.
         Err(error) => {
             let what = format!("the release of {key} is not confirmed, it ends with its TTL");
-            let untold = failure::untold(&what, &error);
-            record.says(untold.message.as_deref());
-            if let Some(message) = untold.message {
+            let indeterminate = failure::indeterminate(&what, &error);
+            record.says(indeterminate.message.as_deref());
+            if let Some(message) = indeterminate.message {
                 say(&message);
             }
             Ok(false)

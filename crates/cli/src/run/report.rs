@@ -156,7 +156,7 @@ impl Record {
         self.outcome = match (failure.code, &failure.message) {
             (_, None) => "interrupted",
             (exit::USAGE, _) if busy != exit::USAGE => "usage",
-            (exit::CANNOT_TELL, _) if busy != exit::CANNOT_TELL => "unreachable",
+            (exit::UNKNOWN, _) if busy != exit::UNKNOWN => "unreachable",
             _ => "busy",
         };
         failure

@@ -10,7 +10,7 @@ use crate::{
     acquire::described,
     args::{Extend, Release, TOKEN},
     exit,
-    failure::{Failure, of_config, untold},
+    failure::{Failure, indeterminate, of_config},
     messages::say,
 };
 
@@ -18,11 +18,11 @@ use crate::{
 ///
 /// # Errors
 ///
-/// A [`Failure`] that tells "not held" from "held by another" from "cannot tell".
+/// A [`Failure`] that tells "not held" from "held by another" from "unknown".
 pub(crate) fn extend(wanted: &Extend) -> Result<u8, Failure> {
     let key = &wanted.target.shown;
     let lock = blocking_lock(&wanted.target)?.ttl(wanted.ttl).renewal(Renewal::Manual);
-    let what = format!("cannot tell whether the lock {key} is extended");
+    let what = format!("could not determine whether the lock {key} is extended");
     match lock.resume(wanted.token.clone()) {
         Ok(Some(guard)) => {
             // The resumption has raised the TTL: that was all.
@@ -31,7 +31,7 @@ pub(crate) fn extend(wanted: &Extend) -> Result<u8, Failure> {
         }
         Ok(None) => Err(not_ours(&lock, "extended", key)),
         Err(AcquireError::Config { error, .. }) => Err(of_config(&error)),
-        Err(error) => Err(untold(&what, &error)),
+        Err(error) => Err(indeterminate(&what, &error)),
     }
 }
 
@@ -63,9 +63,10 @@ pub(crate) fn release(wanted: &Release) -> Result<u8, Failure> {
             Ok(0)
         }
         Err(ReleaseError::Config { error, .. }) => Err(of_config(&error)),
-        Err(error) => {
-            Err(untold(&format!("cannot tell whether the lock {key} is released"), &error))
-        }
+        Err(error) => Err(indeterminate(
+            &format!("could not determine whether the lock {key} is released"),
+            &error,
+        )),
     }
 }
 
@@ -75,7 +76,7 @@ fn not_ours(lock: &Lock, what: &str, key: &str) -> Failure {
         Ok(inspection) => described(&inspection)
             .map_or_else(|| nobodys(what, key), |holder| others(what, key, &holder)),
         Err(error) => {
-            untold(&format!("the lock {key} is not {what}: who holds it is unknown"), &error)
+            indeterminate(&format!("the lock {key} is not {what}: who holds it is unknown"), &error)
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     args::Init,
     client::connect,
     exit,
-    failure::{Failure, of_config, untold},
+    failure::{Failure, indeterminate, of_config},
     output::show,
 };
 
@@ -20,7 +20,7 @@ pub(crate) fn init(wanted: &Init) -> Result<u8, Failure> {
     let client = Client::from(connect(&wanted.server)?);
     let reports = client.open_new(wanted.max_ttl).map_err(|error| match error {
         InspectError::Config { error, .. } => of_config(&error),
-        error => untold("cannot open the servers", &error),
+        error => indeterminate("cannot open the servers", &error),
     })?;
     show(&reports.iter().map(line).collect::<String>())?;
     let closed = reports.iter().filter(|report| report.trouble.is_some()).count();
@@ -28,7 +28,7 @@ pub(crate) fn init(wanted: &Init) -> Result<u8, Failure> {
         0 => Ok(0),
         _ => {
             let words = format!("{closed} of {} servers were not opened", reports.len());
-            Err(Failure::new(exit::CANNOT_TELL, words))
+            Err(Failure::new(exit::UNKNOWN, words))
         }
     }
 }

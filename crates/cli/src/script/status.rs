@@ -12,7 +12,7 @@ use crate::{
     acquire::{described, seconds},
     args::Status,
     exit,
-    failure::{Failure, chain, of_config, untold},
+    failure::{Failure, chain, indeterminate, of_config},
     json::Object,
     output::show,
 };
@@ -26,7 +26,9 @@ pub(crate) fn status(wanted: &Status) -> Result<u8, Failure> {
     let key = &wanted.target.shown;
     let failed = |error| match error {
         InspectError::Config { error, .. } => of_config(&error),
-        error => untold(&format!("cannot tell whether the lock {key} is held"), &error),
+        error => {
+            indeterminate(&format!("could not determine whether the lock {key} is held"), &error)
+        }
     };
     let mut lock = blocking_lock(&wanted.target)?;
     if let Some(longest) = wanted.max_ttl {
@@ -48,7 +50,7 @@ pub(crate) fn status(wanted: &Status) -> Result<u8, Failure> {
     let shown = show(&text);
     let code = match inspection? {
         Inspection { held: Some(_), .. } => 0,
-        Inspection { fault: Some(_), .. } => exit::CANNOT_TELL,
+        Inspection { fault: Some(_), .. } => exit::UNKNOWN,
         _ => exit::NO,
     };
     shown.map(|()| code)

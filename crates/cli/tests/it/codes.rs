@@ -74,7 +74,7 @@ fn an_unreachable_server_exits_69_and_names_the_cause() {
     let url = format!("redis://user:hunter2@127.0.0.1:{port}");
     let ran = Tenure::new().url(&url).args(["k"]).sh("echo ran").run();
     let said = format!(
-        "tenure: cannot tell whether the lock \"k\" is free: the server 127.0.0.1:{port} cannot \
+        "tenure: could not determine whether the lock \"k\" is free: the server 127.0.0.1:{port} cannot \
          be reached: Connection refused (os error 111); is it up, and is the address right?\n"
     );
     assert_eq!(ran.code(69).stdout("").stderr, said);
@@ -93,7 +93,8 @@ fn a_server_that_requires_a_password_exits_69_and_prints_none() {
     {
         let url = format!("redis+unix://{login}{path}");
         let ran = Tenure::new().env("TENURE_SERVERS", &url).args(["k"]).sh("echo ran").run();
-        let ran = ran.code(69).stdout("").says(&["cannot tell", &path, why, "password_file"]);
+        let ran =
+            ran.code(69).stdout("").says(&["could not determine", &path, why, "password_file"]);
         assert!(!ran.stderr.contains("hunter"), "{ran:?}");
     }
     let url = format!("redis+unix://:hunter2@{path}");
@@ -128,7 +129,10 @@ fn a_server_that_refuses_writes_exits_69_and_is_not_busy() {
     ] {
         for options in [&[][..], &["-n"], &["--wait", "200ms"]] {
             let run = Tenure::new().url(&url).args(options).args(["k"]).sh("echo ran");
-            run.run().code(69).stdout("").says(&["cannot tell whether the lock \"k\" is free"]);
+            run.run()
+                .code(69)
+                .stdout("")
+                .says(&["could not determine whether the lock \"k\" is free"]);
         }
         Tenure::new().url(&url).args(["k"]).sh("echo ran").run().code(69).says(&parts);
     }

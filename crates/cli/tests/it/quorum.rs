@@ -148,7 +148,7 @@ fn lose_three() {
     let status = Tenure::to("status").env("TENURE_SERVERS", &urls).args([&key]).run().code(69);
     assert_eq!(status.stdout.matches("may vote").count(), 2, "{status:?}");
     assert_eq!(status.stdout.matches("cannot be reached").count(), 3, "{status:?}");
-    status.says(&["cannot tell whether the lock", "cannot be reached"]);
+    status.says(&["could not determine whether the lock", "cannot be reached"]);
 }
 
 /// The last moment that was written in full: the kill may have cut a line short.

@@ -178,7 +178,7 @@ fn an_undetermined_result_exits_69_for_every_verb() {
         let ran = Tenure::to(words[0]).server(&server).args(&words[1..]).run();
         let socket = server.socket().unwrap().display().to_string();
         ran.code(69).stdout("").says(&[
-            "cannot tell whether the lock \"k\" is",
+            "could not determine whether the lock \"k\" is",
             &socket,
             "is it up",
         ]);

@@ -74,7 +74,8 @@ fn without_a_majority_status_still_lists_each_server() {
     let ((servers, urls, [one, two, three]), key) = (servers(), key());
     servers[1].kill();
     servers[2].kill();
-    let ran = status(&urls, &[&key]).run().code(69).says(&["cannot tell whether the lock", &key]);
+    let ran =
+        status(&urls, &[&key]).run().code(69).says(&["could not determine whether the lock", &key]);
     let lines: Vec<_> = ran.stdout.lines().collect();
     assert_eq!(lines[0], format!("{one} may vote"));
     assert!(lines[1].starts_with(&format!("{two} cannot be reached")), "{ran:?}");

@@ -15,15 +15,15 @@ use tenure_testkit::{TempDir, eventually, raised_at_the_end, scale};
 use crate::tool::{TENURE, Tenure};
 
 /// Locks and runs, in every way of waiting, and expects the outcome to be unknown.
-fn is_untold(file: &Path, says: &[&str]) {
+fn is_indeterminate(file: &Path, says: &[&str]) {
     let url = format!("file://{}", file.display());
     for options in [&[][..], &["-n"], &["--wait", "200ms"]] {
         let run = Tenure::new().url(&url).args(options).args(["k"]).sh("echo ran");
-        run.run().code(69).stdout("").says(&[CANNOT_TELL, file.to_str().unwrap()]).says(says);
+        run.run().code(69).stdout("").says(&[UNKNOWN, file.to_str().unwrap()]).says(says);
     }
 }
 
-const CANNOT_TELL: &str = "cannot tell whether the lock \"k\" is free";
+const UNKNOWN: &str = "could not determine whether the lock \"k\" is free";
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -43,7 +43,7 @@ fn a_store_on_a_full_disk_exits_69_and_is_not_busy() {
     let mut command = tenure_testkit::on_small_disk(dir.path());
     let output = command.args(["sh", "-c", &script]).output().unwrap();
     let line = format!(
-        "tenure: {CANNOT_TELL}: the store {at}/locks.db has no room left on its disk: \
+        "tenure: {UNKNOWN}: the store {at}/locks.db has no room left on its disk: \
          database or disk is full; make room on that disk, or name another file with \
          --server file:///path\n"
     );
@@ -76,7 +76,7 @@ fn an_unusable_local_store_exits_69() {
     assert_eq!(lines.len(), 2, "{said}");
     assert!(lines[0].contains("file is not a database"), "{said}");
     assert!(lines[1].contains("the store local: has no room left on its disk"), "{said}");
-    assert!(lines.iter().all(|line| line.contains(CANNOT_TELL)), "{said}");
+    assert!(lines.iter().all(|line| line.contains(UNKNOWN)), "{said}");
 }
 
 /// A world of its own, whose user has this home.
@@ -155,7 +155,7 @@ fn a_store_that_is_a_mount_point_exits_69() {
 #[test]
 fn a_store_of_another_user_exits_69_and_names_file_and_user() {
     if !rustix::process::geteuid().is_root() {
-        is_untold(Path::new("/etc/passwd"), &["belongs to another user (number 0)"]);
+        is_indeterminate(Path::new("/etc/passwd"), &["belongs to another user (number 0)"]);
         return;
     }
     let dir = TempDir::new();
@@ -164,11 +164,11 @@ fn a_store_of_another_user_exits_69_and_names_file_and_user() {
     set_mode(&file, 0o600);
     chown(&file, Some(4242), None).unwrap();
     let said = format!("{} belongs to another user (number 4242)", file.display());
-    is_untold(&file, &[&said, "name another file"]);
+    is_indeterminate(&file, &[&said, "name another file"]);
     fs::remove_file(&file).unwrap();
     chown(dir.path(), Some(4242), None).unwrap();
     let said = format!("{} belongs to another user (number 4242)", dir.path().display());
-    is_untold(&file, &[&said, "name another file"]);
+    is_indeterminate(&file, &[&said, "name another file"]);
     assert!(!file.exists());
 }
 
@@ -178,7 +178,7 @@ fn a_mistyped_path_exits_69_and_is_shown_as_a_path() {
     let dir = TempDir::new();
     let missing = dir.path().join("mising");
     let said = format!("{}: No such file or directory", missing.display());
-    is_untold(&missing.join("locks.db"), &["cannot be opened", &said, "is the path right?"]);
+    is_indeterminate(&missing.join("locks.db"), &["cannot be opened", &said, "is the path right?"]);
 }
 
 #[test]
@@ -188,7 +188,10 @@ fn a_file_that_is_no_store_exits_69_and_stays_unchanged() {
     let text = "not a store, but longer than a header has to be: ".repeat(40);
     fs::write(&file, &text).unwrap();
     set_mode(&file, 0o600);
-    is_untold(&file, &["is not fit for a store of locks", "not a database", "name another file"]);
+    is_indeterminate(
+        &file,
+        &["is not fit for a store of locks", "not a database", "name another file"],
+    );
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 }
 

@@ -36,7 +36,7 @@ fn a_server_that_dies_during_the_wait_is_unreachable_and_not_busy() {
     let run = Tenure::new().server(&server).args(["--wait", "1.5", "k"]).sh("echo ran").start();
     monitor.lines_until(|line| line.contains("\"k\"") && line.contains("EVAL"));
     server.kill();
-    run.wait().code(69).stdout("").says(&["cannot tell whether the lock \"k\" is free"]);
+    run.wait().code(69).stdout("").says(&["could not determine whether the lock \"k\" is free"]);
 }
 
 #[test]

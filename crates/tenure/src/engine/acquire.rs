@@ -100,8 +100,8 @@ impl State {
                         None => return Ok(Acquired::Held { held, waited: now.since(began) }),
                     }
                 }
-                Tried::Untold(none, held) => {
-                    none.failed.iter().for_each(|error| event::untold(key, class, error));
+                Tried::Indeterminate(none, held) => {
+                    none.failed.iter().for_each(|error| event::indeterminate(key, class, error));
                     was_slow = held.is_none() && is_slow(&none);
                     let may_be_connecting = now < patience && is_slow(&none);
                     let next = match held {

@@ -247,7 +247,7 @@ fn given_back(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeEr
         (Some(Verdict::Gone), _) => Ok(Release::Free),
         (Some(Verdict::Other(holder)), _) => Ok(Release::Other(holder)),
         (Some(Verdict::GivenUp), _) => Ok(Release::AlreadyReleased),
-        (Some(Verdict::Untold(errors)), _) => Err(Some(errors)),
+        (Some(Verdict::Indeterminate(errors)), _) => Err(Some(errors)),
         _ => Err(None),
     }
 }

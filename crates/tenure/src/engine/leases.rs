@@ -315,7 +315,7 @@ impl Leases {
         let now = clock::now();
         if let Some(entry) = self.entries.borrow().get(&id) {
             match verdict {
-                Verdict::Untold(errors) => entry.cell.renewal_failed(sent, errors.clone()),
+                Verdict::Indeterminate(errors) => entry.cell.renewal_failed(sent, errors.clone()),
                 _ => entry.cell.renewal_succeeded(),
             }
         }
@@ -329,7 +329,7 @@ impl Leases {
             },
             Verdict::Gone | Verdict::GivenUp => lease.lose(LossReason::Gone),
             Verdict::Other(holder) => lease.lose(LossReason::Taken { holder: holder.clone() }),
-            Verdict::Untold(_) => lease.handle_unknown(now, random::jitter()),
+            Verdict::Indeterminate(_) => lease.handle_unknown(now, random::jitter()),
         });
     }
 }

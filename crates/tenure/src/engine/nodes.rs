@@ -164,7 +164,7 @@ impl Nodes {
         let name = self.get(id).name();
         let words = format!("its last number is {last}, and its clock shows {wall_us} \u{b5}s");
         if known.insert(id.0) {
-            event::node_news(name, event::NodeNews::NumberAhead, &words);
+            event::node_warning(name, event::NodeWarning::NumberAhead, &words);
         }
         Some(NodeError::new(name, NodeErrorKind::NumberAhead).with_source(words))
     }

@@ -39,7 +39,7 @@ pub(super) enum Tried {
     NotALock(Holder),
     /// It is unknown; and who holds the lock where it is known, if without them there would be
     /// a majority: waiting for them may help.
-    Untold(NoQuorum, Option<Held>),
+    Indeterminate(NoQuorum, Option<Held>),
 }
 
 impl Tried {
@@ -129,7 +129,7 @@ impl<'a> Quest<'a> {
                 Tried::Held(held)
             }
             Err(Failed::NotALock(found)) => Tried::NotALock(found),
-            Err(Failed::Untold(none, held)) => Tried::Untold(none, held),
+            Err(Failed::Indeterminate(none, held)) => Tried::Indeterminate(none, held),
         }
     }
 
@@ -145,7 +145,7 @@ impl<'a> Quest<'a> {
             }
             Ok(Resumed::Held(held)) => Tried::Held(held),
             Ok(Resumed::Free) => Tried::Free,
-            Err(none) => Tried::Untold(none, None),
+            Err(none) => Tried::Indeterminate(none, None),
         }
     }
 
@@ -191,7 +191,7 @@ impl<'a> Quest<'a> {
             Some(Outcome::Held(held)) => Tried::Held(held),
             Some(Outcome::TooLate | Outcome::Unknown { .. }) | None => {
                 unsure = trouble.as_ref().is_none_or(NodeError::may_be_applied);
-                Tried::Untold(untold(trouble.unwrap_or_else(late)), None)
+                Tried::Indeterminate(indeterminate(trouble.unwrap_or_else(late)), None)
             }
         };
         if unsure {
@@ -342,7 +342,7 @@ const MEASUREMENTS: u32 = 3;
 /// Ten round trips to another continent; a dead waiter that looks alive holds up the queue so long.
 const LEAST_CLAIM: Duration = Duration::from_secs(1);
 
-fn untold(error: NodeError) -> NoQuorum {
+fn indeterminate(error: NodeError) -> NoQuorum {
     let needed = Quorum::ONE.needed();
     NoQuorum::new(0, needed, vec![error])
 }

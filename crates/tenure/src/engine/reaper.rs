@@ -317,7 +317,7 @@ impl Giving {
         let key = self.cell.key();
         let reason = match (verdict, self.lost.take()) {
             (Verdict::Ours, None) => return Ok(()),
-            (Verdict::Untold(errors), lost) => {
+            (Verdict::Indeterminate(errors), lost) => {
                 errors.iter().for_each(|error| event::release_unconfirmed(key, error));
                 match lost {
                     Some(reason) => reason,

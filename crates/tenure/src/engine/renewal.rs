@@ -175,11 +175,11 @@ impl State {
         let said = match (answer, lease.purpose) {
             (Ok(_), _) | (Err(_), Purpose::Renewal) => self.leases.counted(id, node, answer),
             // How long a caller waits for its reply is the caller's affair.
-            (Err(error), _) => Some(Said::Untold(error.clone())),
+            (Err(error), _) => Some(Said::Indeterminate(error.clone())),
         };
         let Some(mut said) = said else { return };
         if let (Ok(RenewalAnswer::Renewed), Some(doubt)) = (answer, doubt) {
-            said = Said::Untold(doubt.clone());
+            said = Said::Indeterminate(doubt.clone());
         }
         if matches!(answer, Ok(RenewalAnswer::Gone)) {
             lease.missing.push(node);
@@ -189,7 +189,7 @@ impl State {
             && let Some(verdict) = lease.tally.verdict()
         {
             match (&verdict, lease.purpose) {
-                (Verdict::Untold(_), Purpose::Extension | Purpose::Proof) => {}
+                (Verdict::Indeterminate(_), Purpose::Extension | Purpose::Proof) => {}
                 (Verdict::Ours, Purpose::Proof) => self.leases.prove(id, round.sent),
                 (verdict, purpose) => {
                     let extended = (purpose == Purpose::Extension).then_some(lease.ttl);
@@ -232,7 +232,7 @@ impl State {
             return Err(ExtendError::Config { key: cell.key().clone(), error });
         }
         match self.ask_for(id, renewal, Purpose::Extension).await {
-            Some(Verdict::Untold(errors)) => {
+            Some(Verdict::Indeterminate(errors)) => {
                 Err(ExtendError::Unconfirmed(errors.of_lock(cell.key())))
             }
             Some(_) => self.leases.lost(id).map_or(Ok(()), |reason| Err(not_held(reason))),
@@ -254,7 +254,7 @@ impl State {
         let Some(renewal) = renewal else { return not_held(LossReason::Released) };
         let had_run_out = self.leases.lost(id).is_some();
         match self.ask_for(id, renewal, Purpose::Proof).await {
-            Some(Verdict::Untold(errors)) => {
+            Some(Verdict::Indeterminate(errors)) => {
                 Err(RevalidateError::Unconfirmed(errors.of_lock(cell.key())))
             }
             Some(Verdict::Gone | Verdict::GivenUp) => not_held(LossReason::Gone),

@@ -57,7 +57,7 @@ impl State {
                 self.leases.with_seats(id, |seats| seats.told(now, node, false));
             }
             Ok(_) | Err(_) => {
-                self.leases.with_seats(id, |seats| seats.untold(node));
+                self.leases.with_seats(id, |seats| seats.indeterminate(node));
             }
         }
     }

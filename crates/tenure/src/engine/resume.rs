@@ -62,10 +62,10 @@ impl State {
                     others = others.or(Some(held));
                     Said::Other(holder)
                 }
-                Ok(_) => Said::Untold(NodeError::new(node.name(), NodeErrorKind::Protocol)),
-                Err(error) => Said::Untold(limit.explain(error)),
+                Ok(_) => Said::Indeterminate(NodeError::new(node.name(), NodeErrorKind::Protocol)),
+                Err(error) => Said::Indeterminate(limit.explain(error)),
             };
-            if let Said::Untold(error) = &said {
+            if let Said::Indeterminate(error) = &said {
                 failed.push(error.clone());
                 seat = Seat::unheard();
             }

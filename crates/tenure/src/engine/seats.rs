@@ -115,7 +115,7 @@ impl Seats {
             }
             // It comes as an error.
             Ok(RenewalAnswer::Refused(_)) => return None,
-            Err(error) => Said::Untold(error.clone()),
+            Err(error) => Said::Indeterminate(error.clone()),
         })
     }
 
@@ -147,7 +147,7 @@ impl Seats {
     }
 
     /// The node did not answer that: the request may be carried out at any time.
-    pub(super) fn untold(&mut self, node: NodeId) {
+    pub(super) fn indeterminate(&mut self, node: NodeId) {
         if let Some(seat) = self.seats.get_mut(node.0) {
             seat.standing.ambiguous = true;
         }
@@ -203,15 +203,15 @@ mod tests {
     /// Only a node is left alone at a release that has nothing of the lease and never will.
     #[test]
     fn a_release_covers_everything_that_may_be_on_the_node() {
-        let mut untold = Seats::new(vec![Seat::default()], at(1));
-        untold.untold(NodeId(0));
-        let untold = untold.seats.remove(0);
+        let mut indeterminate = Seats::new(vec![Seat::default()], at(1));
+        indeterminate.indeterminate(NodeId(0));
+        let indeterminate = indeterminate.seats.remove(0);
         let granted = Seat::granted(Standing::default(), at(1));
         for (seat, is_vacant, is_ambiguous) in [
             (Seat::default(), true, false),
             (granted.clone(), false, false),
             (Seat::asked(), false, false),
-            (untold, false, true),
+            (indeterminate, false, true),
             (granted.taken_up(), false, true),
             (Seat::unheard(), false, true),
         ] {
@@ -227,7 +227,7 @@ mod tests {
         let granted = || Seat::granted(Standing::default(), at(1));
         let mut seats = Seats::new(vec![granted(), granted(), Seat::default()], at(1));
         seats.ask(NodeId(1));
-        seats.untold(NodeId(1));
+        seats.indeterminate(NodeId(1));
         seats.told(at(5), NodeId(1), true);
         seats.told(at(9), NodeId(2), true);
         assert!(renew(&mut seats, 10, 1), "while it is held, others prove that it was");

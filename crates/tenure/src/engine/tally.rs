@@ -16,7 +16,7 @@ pub(super) enum Said {
     /// An earlier release gave its key up there.
     GivenUp,
     /// The node's answer is unknown, for this reason.
-    Untold(NodeError),
+    Indeterminate(NodeError),
 }
 
 impl Said {
@@ -27,7 +27,7 @@ impl Said {
             Ok(Release::Free) => Self::Gone,
             Ok(Release::Other(holder)) => Self::Other(holder.clone()),
             Ok(Release::AlreadyReleased) => Self::GivenUp,
-            Err(error) => Self::Untold(error.clone()),
+            Err(error) => Self::Indeterminate(error.clone()),
         }
     }
 }
@@ -45,7 +45,7 @@ pub(super) enum Verdict {
     /// earlier one.
     GivenUp,
     /// None of these: too many answers are unknown, for these reasons.
-    Untold(NodeErrors),
+    Indeterminate(NodeErrors),
 }
 
 /// Counts what the nodes say. The unreachable ones count among all: a majority of the others could
@@ -72,7 +72,7 @@ impl Tally {
             Said::Gone => self.gone += 1,
             Said::Other(holder) => self.others.push(holder),
             Said::GivenUp => self.given_up += 1,
-            Said::Untold(error) => self.failed.push(error),
+            Said::Indeterminate(error) => self.failed.push(error),
         }
     }
 
@@ -95,7 +95,7 @@ impl Tally {
         let is_certain = had_it + open < needed && against + open <= nodes - needed;
         // When all have answered there is a reason: else one of the two above would be the case.
         let reasons = self.failed.iter().filter(|_| is_certain || open == 0);
-        NodeErrors::of(reasons.cloned()).map(Verdict::Untold)
+        NodeErrors::of(reasons.cloned()).map(Verdict::Indeterminate)
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
                 'g' => Said::Gone,
                 'o' => Said::Other(Holder::from_value(b"x")),
                 'u' => Said::GivenUp,
-                _ => Said::Untold(NodeError::new(&"n".into(), NodeErrorKind::TimedOut)),
+                _ => Said::Indeterminate(NodeError::new(&"n".into(), NodeErrorKind::TimedOut)),
             });
         }
         match tally.verdict() {
@@ -121,7 +121,7 @@ mod tests {
             Some(Verdict::Gone) => "gone",
             Some(Verdict::Other(_)) => "other",
             Some(Verdict::GivenUp) => "given up",
-            Some(Verdict::Untold(_)) => "unknown",
+            Some(Verdict::Indeterminate(_)) => "unknown",
         }
     }
 

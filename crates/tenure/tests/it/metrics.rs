@@ -150,10 +150,10 @@ fn every_metric_is_counted_once_under_its_documented_name() {
         "tenure_contended_total class=stock: 1",
         "tenure_held_again_total class=stock: 1",
         "tenure_hold_seconds class=stock: 1",
+        "tenure_indeterminate_total class=stock: 1",
         "tenure_lost_total class=stock: 2",
-        "tenure_node_news_total kind=unmarked: 1",
+        "tenure_node_warnings_total kind=unmarked: 1",
         "tenure_released_total class=stock: 1",
-        "tenure_untold_total class=stock: 1",
         "tenure_wait_seconds class=stock: 5",
     ];
     assert_eq!(counted, expected, "a lease that is resumed by its token counts as acquired");

@@ -14,9 +14,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant("brackets anywhere are data", FORCE, "'^[{%[<]'", "'[{%[<]'"),
     Mutant("all is a lock", FORCE, "and not may_be_lock(value) then", "and false then"),
     Mutant("nothing is a lock", FORCE, "and not may_be_lock(value) then", "then"),
-    Mutant("steal replaces data untold", &["steal"], "ARGV[5] ~= '1' and", "false and"),
+    Mutant(
+        "steal replaces data without being asked",
+        &["steal"],
+        "ARGV[5] ~= '1' and",
+        "false and",
+    ),
     Mutant("steal never replaces data", &["steal"], "ARGV[5] ~= '1' and", ""),
-    Mutant("force_release deletes data untold", &["force_release"], "ARGV[3] ~= '1'", "false"),
+    Mutant(
+        "force_release deletes data without being asked",
+        &["force_release"],
+        "ARGV[3] ~= '1'",
+        "false",
+    ),
     Mutant("force_release never deletes data", &["force_release"], "ARGV[3] ~= '1'", "true"),
     Mutant("steal says nothing of another type", &["steal"], "if (value or other)", "if value"),
     // Tombstones.

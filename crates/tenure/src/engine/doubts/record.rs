@@ -8,7 +8,7 @@ use super::clock::WallClock;
 use crate::{
     clock as local,
     error::{NodeError, NodeErrorKind},
-    event::{self, NodeNews},
+    event::{self, NodeWarning},
     node::{Node, Run},
 };
 
@@ -68,12 +68,12 @@ impl Record {
         if let Some(other) = &same_as
             && self.same_as.is_none()
         {
-            self.tell(NodeNews::SameServer, &format!("it is {other}, by another address"));
+            self.tell(NodeWarning::SameServer, &format!("it is {other}, by another address"));
         }
         self.same_as = same_as;
         if run.id.is_none() && !self.told.hidden {
             self.told.hidden = true;
-            self.tell(NodeNews::RunHidden, HIDDEN);
+            self.tell(NodeWarning::RunHidden, HIDDEN);
         }
         if !self.run.as_ref().is_some_and(|known| Rc::ptr_eq(known, &run)) {
             self.clock.forget();
@@ -87,7 +87,7 @@ impl Record {
         let trouble = self.node.trouble();
         let is_none = trouble.is_some_and(|error| error.kind() == NodeErrorKind::ReadOnly);
         if is_none && !self.told.not_primary {
-            self.tell(NodeNews::NotPrimary, "it is a replica, which has no vote");
+            self.tell(NodeWarning::NotPrimary, "it is a replica, which has no vote");
         }
         self.told.not_primary = is_none;
     }
@@ -108,7 +108,7 @@ impl Record {
             (secs(jump.by), secs(now.since(jump.seen)), secs(jump.until.since(now)));
         let why = format!("by {by} {whither}, noticed {ago} ago; it votes in {left}");
         if jump.is_news {
-            self.tell(NodeNews::ClockJumped, &why);
+            self.tell(NodeWarning::ClockJumped, &why);
         }
         let error = self.error(NodeErrorKind::ClockJumped).with_source(why);
         Err(error.eligible_in(jump.until.since(now)))
@@ -156,16 +156,16 @@ impl Record {
         if self.told.closed.replace(longest).is_none() {
             let is_known = self.run.as_ref().is_some_and(|run| run.is_later);
             let news = match cause {
-                MarkerCause::New if !is_known => NodeNews::Unmarked,
-                _ => NodeNews::Restarted,
+                MarkerCause::New if !is_known => NodeWarning::Unmarked,
+                _ => NodeWarning::Restarted,
             };
             self.tell(news, &why);
         }
         Err(self.error(NodeErrorKind::Restarted).with_source(why).eligible_in(left))
     }
 
-    fn tell(&self, news: NodeNews, words: &str) {
-        event::node_news(self.node.name(), news, words);
+    fn tell(&self, news: NodeWarning, words: &str) {
+        event::node_warning(self.node.name(), news, words);
     }
 
     /// The request may still be executed, and is to be undone.

@@ -17,7 +17,7 @@ pub(in crate::engine) enum Failed {
     NotALock(Holder),
     /// Too many votes are unknown; and who holds the lock on the others, where that is what was
     /// missing for a majority.
-    Untold(NoQuorum, Option<Held>),
+    Indeterminate(NoQuorum, Option<Held>),
 }
 
 impl Ballot {
@@ -33,7 +33,7 @@ impl Ballot {
                 Some(found) => Failed::NotALock(found),
                 None => Failed::Held(held),
             }),
-            Outcome::Unknown { .. } | Outcome::TooLate => Err(self.untold(state)),
+            Outcome::Unknown { .. } | Outcome::TooLate => Err(self.indeterminate(state)),
         }
     }
 
@@ -51,7 +51,7 @@ impl Ballot {
     }
 
     /// What each node said, as far as it has by now.
-    fn untold(&self, state: &State) -> Failed {
+    fn indeterminate(&self, state: &State) -> Failed {
         let needed = state.nodes.quorum().needed();
         let is_over = clock::now() >= self.sent() + self.limit.span;
         let (granted, mut failed, mut refused) = (self.granted(), Vec::new(), Vec::new());
@@ -76,6 +76,6 @@ impl Ballot {
         }
         let is_contended = granted < needed && granted + refused.len() >= needed;
         let held = refused.into_iter().next().filter(|_| is_contended);
-        Failed::Untold(NoQuorum::new(granted, needed, failed), held)
+        Failed::Indeterminate(NoQuorum::new(granted, needed, failed), held)
     }
 }

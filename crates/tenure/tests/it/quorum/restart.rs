@@ -13,7 +13,7 @@ use crate::{LIMIT, fake, ms, secs, servers};
 const HELD: std::time::Duration = secs(60);
 
 /// The full error of a failed acquisition.
-fn untold(lock: &Lock) -> NoQuorum {
+fn indeterminate(lock: &Lock) -> NoQuorum {
     match lock.clone().node_limit(LIMIT).try_acquire() {
         Err(AcquireError::NoQuorum(none)) => none,
         other => panic!("{other:?}"),
@@ -105,7 +105,7 @@ fn a_grant_of_an_ineligible_server_is_undone() {
     nodes.0[..2].iter().for_each(|node| assert!(node.cmd(&["FLUSHALL"]).is_ok()));
     let undeclared: Vec<_> = nodes.0.iter().map(Server::url).collect();
     let lock = Client::connect(&undeclared.join(",")).unwrap().lock(&key).ttl(secs(600));
-    let none = untold(&lock);
+    let none = indeterminate(&lock);
     assert_eq!(none.granted, 0);
     let restarted = none.failed.iter().find(|error| error.kind() == NodeErrorKind::Restarted);
     let cause = std::error::Error::source(restarted.unwrap()).unwrap().to_string();
@@ -145,7 +145,7 @@ fn a_confirmation_of_an_ineligible_server_does_not_count() {
     };
     assert!(nodes.0[1].cmd(&["FLUSHALL"]).is_ok());
     let doubted = urls(nodes.0[1].url()).lock(&key).ttl(secs(20));
-    let none = untold(&doubted);
+    let none = indeterminate(&doubted);
     assert!(why(&none).contains(&(&name(&nodes.0[1]), NodeErrorKind::Restarted)), "{none:?}");
     nodes.becomes_free(&key);
     // One that has forgotten nothing makes the majority.
@@ -228,7 +228,7 @@ fn a_new_server_votes_once_every_lost_lock_has_expired() {
     let undeclared: Vec<_> = nodes.0.iter().map(Server::url).collect();
     let client = Client::connect(&undeclared.join(",")).unwrap();
     let long = client.lock(&key).max_ttl(secs(3_600));
-    let none = untold(&long);
+    let none = indeterminate(&long);
     // Two of three decide, and the third need not have answered by then.
     assert!(none.granted == 0 && none.failed.len() >= 2, "{none:?}");
     assert!(why(&none).iter().all(|(_, kind)| *kind == NodeErrorKind::Restarted), "{none:?}");
@@ -243,7 +243,7 @@ fn a_new_server_votes_once_every_lost_lock_has_expired() {
     short.acquire().unwrap().release().unwrap();
     // The third may have been met a little later than the two that decided.
     until_all_vote(&short);
-    assert_eq!(untold(&long).granted, 0);
+    assert_eq!(indeterminate(&long).granted, 0);
 }
 
 #[test]

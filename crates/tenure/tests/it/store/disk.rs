@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tenure::{AcquireError, ExtendError, LossReason, NodeError, NodeErrorKind, ReleaseError};
 use tenure_testkit::eventually;
 
-use super::{Store, connect, given, untold};
+use super::{Store, connect, given, indeterminate};
 use crate::{
     LIMIT, ms,
     program::{self, Program},
@@ -66,7 +66,7 @@ fn told(file: &Path) {
     let before = lock.acquire().unwrap().fencing_token();
     let held = client.lock("held").acquire().unwrap();
     let ballast = Ballast::in_the_way_of(file);
-    is_full(&untold(lock.try_acquire()));
+    is_full(&indeterminate(lock.try_acquire()));
     match lock.acquire_within(ms(300)) {
         Err(AcquireError::NoQuorum(error)) => is_full(&error.failed[0]),
         other => panic!("{other:?}"),
@@ -85,8 +85,8 @@ fn told(file: &Path) {
 fn begun(file: &Path) {
     let ballast = Ballast::in_the_way_of(file);
     let lock = connect(file).lock("k");
-    is_full(&untold(lock.try_acquire()));
-    is_full(&untold(connect(file).lock("k").try_acquire()));
+    is_full(&indeterminate(lock.try_acquire()));
+    is_full(&indeterminate(connect(file).lock("k").try_acquire()));
     drop(ballast);
     lock.try_acquire().unwrap().expect("nobody holds it").release().unwrap();
     is_sound(file);

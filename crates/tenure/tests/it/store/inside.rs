@@ -95,7 +95,7 @@ fn a_client_that_opens_the_store_leaves_the_transactions_of_its_process_alone() 
     let mut sql = store.sql();
     let transaction =
         sql.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
-    let kind = super::untold(store.lock("other").try_acquire()).kind();
+    let kind = super::indeterminate(store.lock("other").try_acquire()).kind();
     assert!(super::stopped::is_held_up(kind), "{kind:?}");
     let mut other = store.start("try once in the store", &[]);
     let heard = other.hear();

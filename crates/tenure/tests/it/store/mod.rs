@@ -88,7 +88,7 @@ fn given() -> PathBuf {
 }
 
 /// Why it is unknown whether the lock is free.
-fn untold(result: Result<Option<LockGuard>, AcquireError>) -> NodeError {
+fn indeterminate(result: Result<Option<LockGuard>, AcquireError>) -> NodeError {
     match result {
         Err(AcquireError::NoQuorum(mut error)) => error.failed.remove(0),
         other => panic!("not indeterminate: {other:?}"),

@@ -7,9 +7,8 @@ use tenure::{LossReason, NodeErrorKind};
 use tenure_testkit::scale;
 
 use super::{
-    Store,
+    Store, indeterminate,
     inside::{AHEAD, Depth},
-    untold,
 };
 use crate::{LIMIT, ms, secs};
 
@@ -27,7 +26,7 @@ fn a_delayed_transaction_is_waited_for_and_reported() {
     let mut sql = store.sql();
     let transaction =
         sql.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
-    assert!(untold(lock.try_acquire()).is_retryable());
+    assert!(indeterminate(lock.try_acquire()).is_retryable());
     transaction.rollback().unwrap();
     lock.acquire_within(secs(5)).unwrap().release().unwrap();
 }
@@ -52,7 +51,7 @@ fn a_process_stopped_inside_its_transaction_is_named_and_gets_no_signal() {
             // It would find the line if it continued.
             program.tell("commit");
             // Long enough for more than one op at the shorter TTL, whose first may end unanswered.
-            let error = untold(other.acquire_within(secs(2)).map(Some));
+            let error = indeterminate(other.acquire_within(secs(2)).map(Some));
             assert!(error.is_retryable(), "{case}: {error:?}");
             let source = error.source().unwrap_or_else(|| panic!("{case}: {error:?}"));
             let named = format!("process {} (", program.id());
@@ -82,7 +81,7 @@ fn a_process_stopped_inside_another_store_is_not_named() {
     let mut sql = store.sql();
     let transaction =
         sql.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
-    let error = untold(store.lock("other").ttl(secs(4)).try_acquire());
+    let error = indeterminate(store.lock("other").ttl(secs(4)).try_acquire());
     let said = error.source().map(ToString::to_string).unwrap_or_default();
     assert!(is_held_up(error.kind()) && !said.contains("stopped"), "{error:?}");
     transaction.rollback().unwrap();
@@ -97,7 +96,7 @@ fn a_lease_outlives_a_stop_inside_a_transaction_within_its_validity() {
     let guard = store.lock("held").ttl(secs(30)).acquire().unwrap();
     let mut program = store.start_inside(Depth::Begun);
     program.stop();
-    untold(store.lock("other").ttl(ms(200)).try_acquire());
+    indeterminate(store.lock("other").ttl(ms(200)).try_acquire());
     program.tell("commit");
     program.signal(Signal::CONT);
     assert_eq!(program.hear(), "committed");

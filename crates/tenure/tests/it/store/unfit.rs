@@ -8,12 +8,12 @@ use std::{
 
 use tenure::{Loss, LossReason, NodeErrorKind, ReleaseError, blocking::Lock};
 
-use super::{Store, connect, untold};
+use super::{Store, connect, indeterminate};
 
 /// Expects a refusal, and these words in it.
 #[track_caller]
 fn is_refused(lock: &Lock, kind: NodeErrorKind, words: &[&str]) {
-    let error = untold(lock.try_acquire());
+    let error = indeterminate(lock.try_acquire());
     let why = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
     assert_eq!(error.kind(), kind, "{error}: {why}");
     for word in words {
