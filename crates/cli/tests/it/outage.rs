@@ -36,7 +36,7 @@ fn cut_off(server: &Server, way: &str) {
         file("pid")
     );
     // Time enough for a shell on a busy host to run its trap.
-    let options = ["--ttl", "3", "--kill-after", "1500ms", &key];
+    let options = ["--ttl", "3", "--kill-after", "1300ms", &key];
     let running = Tenure::new().url(&proxy.url()).args(options).sh(&script).start();
     let child = pid_in(dir.path().join("pid").as_path());
     eventually(PATIENCE, "the command writes", || fs::exists(&alive).unwrap_or(false));
