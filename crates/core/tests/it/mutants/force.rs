@@ -12,8 +12,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant("a list of JSON is a lock", FORCE, "'^[{%[<]'", "'^[{<]'"),
     Mutant("XML is a lock", FORCE, "'^[{%[<]'", "'^[{%[]'"),
     Mutant("brackets anywhere are data", FORCE, "'^[{%[<]'", "'[{%[<]'"),
-    Mutant("all is a lock", FORCE, "and not may_be_lock(value) then", "and false then"),
-    Mutant("nothing is a lock", FORCE, "and not may_be_lock(value) then", "then"),
+    Mutant("every value is a lock", FORCE, "and not may_be_lock(value) then", "and false then"),
+    Mutant("no value is a lock", FORCE, "and not may_be_lock(value) then", "then"),
     Mutant(
         "steal replaces data without being asked",
         &["steal"],
@@ -28,48 +28,53 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "false",
     ),
     Mutant("force_release never deletes data", &["force_release"], "ARGV[3] ~= '1'", "true"),
-    Mutant("steal says nothing of another type", &["steal"], "if (value or other)", "if value"),
-    // Tombstones.
-    Mutant("what is done by force obeys no tombstone", FORCE, "if late then return late end", ""),
     Mutant(
-        "a tombstone of anybody is everybody's",
+        "steal does not report a value of another type",
+        &["steal"],
+        "if (value or other)",
+        "if value",
+    ),
+    // Tombstones.
+    Mutant("forced commands ignore tombstones", FORCE, "if late then return late end", ""),
+    Mutant(
+        "a tombstone of any token stops every token",
         GIVEN_UP,
         "'!' .. token)\n  if type",
         "redis.call('ZRANGE', Q, -1, -1)[1] or '')\n  if type",
     ),
     Mutant(
-        "where no queue can be there is no tombstone to obey",
+        "a value that is no queue hides tombstones",
         GIVEN_UP,
         "if type(tombstone) == 'table' then return {request, 'fault', 'queue'} end",
         "if type(tombstone) == 'table' then tombstone = false end",
     ),
     // Numbers that are far ahead, and entries without number.
-    Mutant("what is far ahead is confirmed", &["confirm"], "then fault = 'ahead' end", "then end"),
+    Mutant("a number far ahead is confirmed", &["confirm"], "then fault = 'ahead' end", "then end"),
     Mutant(
-        "what is far ahead is left behind",
+        "a number far ahead is stored by a release",
         &["release"],
         "raises and not is_far_ahead(ARGV[5], last)",
         "raises",
     ),
-    Mutant("far ahead begins early", AHEAD, "+ 3600000000\n", "+ 3599999999\n"),
-    Mutant("far ahead begins late", AHEAD, "+ 3600000000\n", "+ 3600000001\n"),
-    Mutant(
-        "a last number ahead counts for nothing",
-        AHEAD,
-        "math.max(last or 0, wall_us())",
-        "wall_us()",
-    ),
+    Mutant("the far-ahead bound is too low", AHEAD, "+ 3600000000\n", "+ 3599999999\n"),
+    Mutant("the far-ahead bound is too high", AHEAD, "+ 3600000000\n", "+ 3600000001\n"),
+    Mutant("a last number ahead is ignored", AHEAD, "math.max(last or 0, wall_us())", "wall_us()"),
     // What is read of a value.
-    Mutant("a byte less is read", READING, "'GETRANGE', key, '0', '255')\n  if", FEWER),
-    Mutant("as many bytes are read as a token has", READING, "'255')\n  if", "'37')\n  if"),
-    Mutant("an empty value is none", READING, "return there == 1 and value or", "return false and"),
+    Mutant("one byte too few is read", READING, "'GETRANGE', key, '0', '255')\n  if", FEWER),
+    Mutant("only as many bytes as a token has are read", READING, "'255')\n  if", "'37')\n  if"),
     Mutant(
-        "no value is an empty one",
+        "an empty value is treated as no value",
+        READING,
+        "return there == 1 and value or",
+        "return false and",
+    ),
+    Mutant(
+        "no value is treated as an empty one",
         READING,
         "if value ~= '' then return value end",
         "if true then return value end",
     ),
-    Mutant("a waiter is listed by half", &["inspect"], "string.sub(waiters[i], 1, 256)", HALF),
+    Mutant("a waiter is listed in part", &["inspect"], "string.sub(waiters[i], 1, 256)", HALF),
 ];
 
 const FORCE: &[&str] = &["steal", "force_release"];

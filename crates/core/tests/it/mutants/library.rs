@@ -4,7 +4,7 @@ use super::Mutant;
 
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
-        "a value of another type is read as none",
+        "a value of another type is read as no value",
         &["inspect", "release", "force_release"],
         "return nil, redis.call('TYPE', key).ok",
         "return false",
@@ -31,14 +31,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant("zero is a number", GRANTING, "value, '^[1-9]%d*$'", "value, '^%d+$'"),
     Mutant("a number may have a sign", GRANTING, "value, '^[1-9]%d*$'", "value, '^-?[1-9]%d*$'"),
     Mutant(
-        "all that Lua can read is a number",
+        "everything that Lua can parse is a number",
         GRANTING,
         "string.match(value, '^[1-9]%d*$') and tonumber(value)",
         "tonumber(value)",
     ),
-    Mutant("the last number is none", GRANTING, "or number > 9007199254740991", LAST_IS_NONE),
+    Mutant("the maximum is no number", GRANTING, "or number > 9007199254740991", LAST_IS_NONE),
     Mutant("2^53 is a number", GRANTING, "or number > 9007199254740991", OVER_IS_ONE),
-    Mutant("2^53 is told as a number", &["inspect"], "or number > 9007199254740991", OVER_IS_ONE),
+    Mutant(
+        "2^53 is returned as a number",
+        &["inspect"],
+        "or number > 9007199254740991",
+        OVER_IS_ONE,
+    ),
     // The next number.
     Mutant("the last number is granted again", GRANTING, "(last or 0) + 1", "(last or 0)"),
     Mutant("numbers start at 0", GRANTING, "if least > number then", "if false then"),
@@ -57,20 +62,20 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if number > 9007199254740992 then",
     ),
     Mutant(
-        "numbers in Lua's own words",
+        "numbers are formatted by Lua",
         GRANTING,
         "string.format('%.0f', number)",
         "tostring(number)",
     ),
     // The grant.
     Mutant(
-        "the lock is written before the fence is looked at",
+        "the lock is written before the fence is read",
         &["steal"],
         "local number, fault = next_number()\nif fault",
         "redis.call('SET', K, token, 'PX', ttl) local number, fault = next_number() if fault",
     ),
     Mutant(
-        "the queue is joined before the fence is looked at",
+        "the queue is joined before the fence is read",
         &["acquire"],
         "  if fault then return answer({request, 'fault', fault}) end\nend\n--",
         "  if fault then if entry then join() end \
@@ -98,27 +103,47 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "",
     ),
     Mutant("a lock that is not written", GRANTING, "redis.call('SET', K, token, 'PX', ttl)", ""),
-    Mutant("a grant only where nothing stands", GRANTING, "K, token, 'PX'", "K, token, 'NX', 'PX'"),
-    // Coming back.
-    Mutant("coming back is a new grant", KEEPING, "if number then", "if false then"),
     Mutant(
-        "coming back without a number",
+        "a grant only where the key is missing",
+        GRANTING,
+        "K, token, 'PX'",
+        "K, token, 'NX', 'PX'",
+    ),
+    // Coming back.
+    Mutant("a repeated acquire is a new grant", KEEPING, "if number then", "if false then"),
+    Mutant(
+        "a repeated acquire returns no number",
         KEEPING,
         "fault} end\n  set(token, ttl, fence_ttl, number)\n  if left",
         "fault} end\n  number = '0' set(token, ttl, fence_ttl, number)\n  if left",
     ),
-    Mutant("coming back raises nothing", KEEPING, RAISES, ""),
-    Mutant("coming back lowers", KEEPING, RAISES, "redis.call('PEXPIRE', lock, ttl)"),
-    Mutant("coming back to what has no end gives none", KEEPING, RAISES, RAISES_ENDS_ONLY),
+    Mutant("a repeated acquire raises no TTL", KEEPING, RAISES, ""),
+    Mutant(
+        "a repeated acquire lowers the TTL",
+        KEEPING,
+        RAISES,
+        "redis.call('PEXPIRE', lock, ttl)",
+    ),
+    Mutant(
+        "a repeated acquire sets no TTL on a key that has none",
+        KEEPING,
+        RAISES,
+        RAISES_ENDS_ONLY,
+    ),
     Mutant(
         "TTLs are compared as texts",
         KEEPING,
         RAISES,
         "if tostring(has) < ttl then redis.call('PEXPIRE', lock, ttl) end",
     ),
-    Mutant("coming back lets the fence end", KEEPING, "2 * left < tonumber(fence_ttl)", "false"),
     Mutant(
-        "coming back without a number lowers",
+        "a repeated acquire lets the fence expire",
+        KEEPING,
+        "2 * left < tonumber(fence_ttl)",
+        "false",
+    ),
+    Mutant(
+        "a repeated acquire without a number lowers the TTL",
         KEEPING,
         "if left > tonumber(ttl) then",
         "if false then",

@@ -48,8 +48,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "and span <= (whole(longest) or -1)",
         "",
     ),
-    Mutant("2^53 is a time", CHECKED, "number < 9007199254740992", "number <= 9007199254740992"),
-    Mutant("17 digits are a time", CHECKED, "#digits <= 16", "#digits <= 17"),
+    Mutant(
+        "2^53 is accepted as a time",
+        CHECKED,
+        "number < 9007199254740992",
+        "number <= 9007199254740992",
+    ),
+    Mutant("17 digits are accepted as a time", CHECKED, "#digits <= 16", "#digits <= 17"),
     Mutant(
         "what follows a marker is part of it",
         CHECKED,
@@ -57,7 +62,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "(%x+) (%d+) (%d+)'",
     ),
     Mutant(
-        "any word is a cause",
+        "any word is accepted as a cause",
         CHECKED,
         "local is_sound = (cause == 'new' or cause == 'changed') and",
         "local is_sound =",
@@ -107,7 +112,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "and mode == 'open'",
     ),
     Mutant(
-        "nobody opens by hand",
+        "opening by hand does nothing",
         CHECKED,
         "span > open and mode == 'open'",
         "span > open and mode == '?'",
@@ -146,7 +151,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "      open = 9007199254740991\n",
     ),
     Mutant(
-        "what is left is told in seconds",
+        "the remaining time is returned in seconds",
         CHECKED,
         "'%.0f', needed - passed)",
         "'%.0f', (needed - passed) / 1000)",
@@ -160,7 +165,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     Mutant("nothing is written", CHECKED, "redis.pcall('SET', MARKER, written)", ""),
     Mutant(
-        "a clock is told without its check",
+        "a clock is returned without its check",
         &["checked clock"],
         "reply[#reply + 1] = word\n",
         "reply[#reply + 1] = 'eligible'\n",
