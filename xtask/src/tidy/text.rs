@@ -258,8 +258,8 @@ mod tests {
     #[test]
     fn names_have_parts() {
         assert_eq!(
-            parts("fn tryAnother_one2(Top-up)"),
-            ["fn", "try", "another", "one", "top", "up"]
+            parts("fn tryAnother_one2(Step-by)"),
+            ["fn", "try", "another", "one", "step", "by"]
         );
     }
 }

@@ -119,8 +119,8 @@ impl Lock {
     /// of other libraries, which poll, never find it free: without this setting they starve
     /// while there is a queue. With it, a release leaves the key free a little longer than most of
     /// them pause, and the next waiter in the queue takes it after that if no poller has. The price
-    /// is that pause. Pollers get a chance, not a place in the queue. Several servers have no queue,
-    /// so the setting has no effect there.
+    /// is that pause. Pollers get a chance, not a place in the queue. Several servers have no
+    /// queue, so the setting has no effect there.
     #[must_use]
     pub fn yield_to_pollers(mut self, hand_overs: u32) -> Self {
         self.settings.yield_to_pollers = Some(hand_overs);

@@ -65,7 +65,7 @@ fn a_lease_outlasts_the_loss_of_one_node() {
 
 #[test]
 fn a_node_that_lost_its_key_is_repaired_and_counts_from_then_on() {
-    let (nodes, key) = (Nodes::start(3), unique_key("top-up"));
+    let (nodes, key) = (Nodes::start(3), unique_key("repair"));
     let lock = nodes.client().lock(&key).ttl(secs(3)).max_ttl(secs(3));
     let guard = lock.acquire().unwrap();
     nodes.0[0].restart_empty();
