@@ -74,8 +74,9 @@ fn an_unreachable_server_exits_69_and_names_the_cause() {
     let url = format!("redis://user:hunter2@127.0.0.1:{port}");
     let ran = Tenure::new().url(&url).args(["k"]).sh("echo ran").run();
     let said = format!(
-        "tenure: could not determine whether the lock \"k\" is free: the server 127.0.0.1:{port} \
-         cannot be reached: Connection refused (os error 111); is it up, and is the address right?\n"
+        "tenure: could not determine whether the lock \"k\" is free: the server \
+         127.0.0.1:{port} cannot be reached: Connection refused (os error 111); is it up, and is \
+         the address right?\n"
     );
     assert_eq!(ran.code(69).stdout("").stderr, said);
     let ran = Tenure::new().url(&url).args(["--wait", "300ms", "k"]).sh("echo ran").run();
