@@ -54,7 +54,7 @@ pub(crate) fn contended(key: &LockKey, class: &Class, holder: &Holder) {
 
 /// There is no time for the next poll: a key without a TTL.
 pub(crate) fn held_without_end(key: &LockKey, class: &Class, holder: &Holder) {
-    tracing::warn!(%key, %class, %holder, "held by another without an end");
+    tracing::warn!(%key, class = %shown(class), %holder, "held by another without an end");
 }
 
 pub(crate) fn indeterminate(key: &LockKey, class: &Class, error: &NodeError) {
@@ -225,6 +225,7 @@ mod tests {
             drop(work(&key, FencingToken::new(1).unwrap()));
             acquired(&key, &class, Duration::ZERO);
             contended(&key, &class, &holder);
+            held_without_end(&key, &class, &holder);
             indeterminate(&key, &class, &error);
             renewal_failed(&key, &class, &error);
             lost(&key, &class, &reason);
@@ -235,7 +236,7 @@ mod tests {
             node_lost(&error, false);
         });
         let log = log.0.lock().unwrap().clone();
-        assert!(log.matches("forged").count() >= 12, "{log:?}");
+        assert!(log.matches("forged").count() >= 13, "{log:?}");
         assert!(log.chars().all(Shown::is_plain), "{log:?}");
     }
 }
