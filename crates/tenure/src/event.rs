@@ -54,7 +54,7 @@ pub(crate) fn contended(key: &LockKey, class: &Class, holder: &Holder) {
 
 /// There is no time for the next poll: a key without a TTL.
 pub(crate) fn held_without_end(key: &LockKey, class: &Class, holder: &Holder) {
-    tracing::warn!(%key, class = %shown(class), %holder, "held by another without an end");
+    tracing::warn!(%key, class = %shown(class), %holder, "held by another, without a TTL");
 }
 
 pub(crate) fn indeterminate(key: &LockKey, class: &Class, error: &NodeError) {
@@ -79,7 +79,7 @@ pub(crate) fn lost(key: &LockKey, class: &Class, reason: &LossReason) {
 }
 
 pub(crate) fn held_again(key: &LockKey, class: &Class) {
-    let what = "held again: it had run out here, and not on the servers";
+    let what = "held again: the lease had expired locally, but not on the servers";
     tracing::warn!(%key, class = %shown(class), "{what}");
     count!("tenure_held_again_total", class);
 }
@@ -96,7 +96,7 @@ pub(crate) fn release_unconfirmed(key: &LockKey, error: &NodeError) {
 
 /// Something that a user should change about an address, and need not.
 pub(crate) fn unwise_address(warning: &str) {
-    tracing::warn!(warning, "an address is unwise");
+    tracing::warn!(warning, "unsafe address");
 }
 
 /// What a user should know about one of several nodes; logged once each time it becomes so.
@@ -153,7 +153,7 @@ pub(crate) fn node_lost(error: &NodeError, is_first: bool) {
     let cause = std::error::Error::source(error).map(tracing::field::display);
     let node = error.node();
     if is_first {
-        tracing::warn!(node, %error, cause, "the connection to the server is over");
+        tracing::warn!(node, %error, cause, "the connection to the server ended");
     } else {
         tracing::debug!(node, %error, cause, "still no connection to the server");
     }
