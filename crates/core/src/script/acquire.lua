@@ -1,5 +1,5 @@
--- Takes the lock if it is free and nobody waits for it; raises its TTL, never lowers it, if this
--- very token holds it (so a waiter confirms). Else joins the queue, if the caller waits.
+-- Takes the lock if it is free and has no waiters; raises its TTL, never lowers it, if this very
+-- token holds it (a waiter confirms so). Else joins the queue, if the caller waits.
 --
 -- KEYS    1 lock, 2 fence, 3 queue
 -- ARGV    1 request number, 2 token, 3 TTL (ms), 4 TTL of the fence key (ms), 5 proposal or '';
@@ -9,13 +9,13 @@
 --         {request, 'held', value at the lock, ms left or -1}
 --         {request, 'type', type at the lock, ms left or -1}
 --         {request, 'queued', 'held', value, ms left or -1, ticket, position}
---         {request, 'cancelled'} the token was given up before
+--         {request, 'cancelled'} the token was released before
 --         {request, 'more'} many dead waiters were dropped: ask again at once
 --         {request, 'fault', 'type' | 'value' | 'exhausted' | 'queue'}
 --         each, where there is a proposal, with two more: last number or '', clock (us)
 -- Atomic  because the check, the queue's turn, the number and the value with its TTL must be one
 --         step: between a check and a SET another client could take the lock, and a crash between
---         a SET and an EXPIRE would leave it held for ever.
+--         a SET and an EXPIRE would leave it held forever.
 local request, token, ttl, fence_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local proposal, entry, ticket, previous, suspect = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 

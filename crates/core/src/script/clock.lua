@@ -1,4 +1,4 @@
--- Tells the server's clock.
+-- Returns the server's clock.
 --
 -- KEYS    none
 -- ARGV    1 request number

@@ -1,4 +1,4 @@
--- Raises the last number to at least this one if this very token holds the lock, and tells it.
+-- Raises the last number to at least this one if this very token holds the lock; returns it.
 --
 -- KEYS    1 lock, 2 fence, 3 queue
 -- ARGV    1 request number, 2 token, 3 number, 4 TTL of the fence key (ms)

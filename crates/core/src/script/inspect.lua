@@ -1,5 +1,5 @@
--- Reads who holds the lock, what is left of the lease, the number of the last grant, who waits, and
--- what is in the way of the next grant.
+-- Reads the holder, the remaining TTL, the number of the last grant, the waiters, and what would
+-- prevent the next grant.
 --
 -- KEYS    1 lock, 2 fence, 3 queue
 -- ARGV    1 request number, 2 the most waiters to list, 3 '1' to answer without proof that this is

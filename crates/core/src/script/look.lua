@@ -1,5 +1,5 @@
--- Looks how things stand for those who wait in queues, and keeps the queues alive. It grants
--- nothing and lets nobody in: whoever has something to ask for is told to acquire.
+-- Polls for waiters in queues, and keeps the queues alive. It grants nothing and changes no place:
+-- a waiter that may have something to acquire gets 'go', and acquires by itself.
 --
 -- KEYS    per waiter: lock, queue
 -- ARGV    1 request number, then per waiter: token, entry
@@ -7,13 +7,13 @@
 -- Atomic  because holder, time left and position must belong together, and because a queue that
 --         was seen must not end before its end is moved. PEXPIRE and not SET: a server that is out
 --         of memory refuses SET.
-local at = {} -- the lock that was looked at last: those who wait for it stand side by side
+local at = {} -- the lock that was read last: its waiters are next to each other
 
 local function look(lock, queue, token, entry)
   if lock ~= at.lock then
     at = {lock = lock, value = read(lock)}
   end
-  -- A value of another type is no lock: the waiter's own acquisition finds that out.
+  -- A value of another type is no lock: the waiter's own acquisition reports that.
   if not at.value or at.value == token then return {'go'} end
   local position = redis.call('ZRANK', queue, entry)
   if not position then return {'go'} end
@@ -27,7 +27,7 @@ end
 
 local replies, kept = {ARGV[1]}, true
 for i = 1, #KEYS / 2 do
-  -- pcall: what is wrong at one lock, its own acquisition finds out, and no other suffers for it.
+  -- pcall: an error at one lock is reported by its own acquisition, and affects no other lock.
   local looked, reply = pcall(look, KEYS[2 * i - 1], KEYS[2 * i], ARGV[2 * i], ARGV[2 * i + 1])
   if not looked then reply = {'go'} end
   kept = kept and reply[1] ~= 'go'

@@ -1,5 +1,5 @@
 -- Hands the lock to the next waiter if the token holds it, or deletes the key if nobody waits; and
--- takes the token out of the queue. A lock that is free is handed on all the same.
+-- takes the token out of the queue. A free lock is handed over as well.
 --
 -- KEYS    1 lock, 2 fence, 3 queue
 -- ARGV    1 request number, 2 token, 3 '1' to leave a tombstone else '0', 4 how long to leave the
@@ -7,7 +7,7 @@
 --         6... the token's entries
 -- Replies {request, 'released', token, 'nobody' | 'waiter' | 'yielded' | 'more'}
 --         {request, 'free', 'nobody' | 'waiter' | 'more'}
---         {request, 'already', 'nobody' | 'waiter' | 'more'}: an earlier release gave it up
+--         {request, 'already', 'nobody' | 'waiter' | 'more'}: an earlier release ended it
 --         {request, 'held', value at the lock}
 --         {request, 'type', type at the lock}
 -- Atomic  because the comparison and the hand-over or DEL must be one step: between them the key
@@ -15,8 +15,8 @@
 local request, token = ARGV[1], ARGV[2]
 local value, other = read(K)
 -- The common case, before anything is defined that it does not need: there is no queue, and several
--- nodes that vote have the number of this lease already. pcall: a user who may not ask gives the
--- lock up all the same.
+-- nodes that vote have the number of this lease already. pcall: a user without these
+-- commands still releases the lock.
 local lease = ARGV[5]
 local has_number = lease == '' or value == token and redis.pcall('GETRANGE', F, '0', '255') == lease
 if value == token and ARGV[3] == '0' and has_number and redis.pcall('EXISTS', Q) == 0 then

@@ -22,7 +22,7 @@ if value ~= token then
   local already = redis.pcall('ZADD', Q, 'XX', 'INCR', 0, released)
   local refusal = refusal_of(already)
   if refusal then return refusal end
-  -- Not a word of success without the tombstone: the caller must come again. Only where no queue
+  -- No success without the tombstone: the caller must repeat the release. Only where no queue
   -- can be is none needed, since nothing is granted there.
   if type(buried) == 'table' and string.sub(buried.err, 1, 9) ~= 'WRONGTYPE' then return buried end
   is_already = type(already) == 'string'
@@ -47,8 +47,8 @@ else
 end
 if value and next ~= 'waiter' then
   redis.call('DEL', K)
-  -- Where several nodes vote nobody queues. An attempt that is undone tells nobody: those who wait
-  -- would wake each other for ever.
+  -- Where several nodes vote nobody queues. An undone attempt sends no notification: waiters would
+  -- wake each other without end.
   if ARGV[5] ~= '' then tell_all() end
 end
 if value then return {request, 'released', token, next} end

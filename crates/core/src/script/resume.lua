@@ -1,4 +1,4 @@
--- Raises the TTL, never lowers it, if this very token holds the lock, and tells its number.
+-- Raises the TTL, never lowers it, if this very token holds the lock; returns its number.
 --
 -- KEYS    1 lock, 2 fence, 3 queue
 -- ARGV    1 request number, 2 token, 3 TTL (ms), 4 TTL of the fence key (ms)
@@ -8,7 +8,7 @@
 --         {request, 'type', type at the lock, ms left or -1}
 --         {request, 'fault', 'type' | 'value' | 'exhausted'}
 -- Atomic  because the number must be that of the lease whose TTL is raised. Unlike acquire it never
---         creates a key: a lease that has ended is not taken again as if it had never ended.
+--         creates a key: a lease that has ended is not acquired again as if it had never ended.
 local request, token, ttl, fence_ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if not is_ttl(ttl) then return redis.error_reply('ERR bad TTL') end
 local value, other = read(K)

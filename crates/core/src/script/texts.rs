@@ -56,59 +56,59 @@ macro_rules! both {
 
 both! {
     ACQUIRE, CHECKED_ACQUIRE, "acquire",
-    "487a64bcab660a11286cce6d9c82063466a28e2f",
-    "364a67044b8e5d5bfc9090bf079ce3b484003d89",
+    "c95cfd4d5e7b967724df2b39fa9bea1c099fdead",
+    "789e059a3432b3d38f586215eb135213ef9b6cdb",
     "lib/values" "lib/time" "lib/numbers" "lib/rights" "acquire" "lib/raise" "lib/keep"
     "lib/given_up" "lib/queue" "acquire_held" "lib/tell" "lib/serve" "acquire_queue"
 }
 both! {
     CONFIRM, CHECKED_CONFIRM, "confirm",
-    "af1ff1ef111dc9d5ef858a90c8c778058278932d",
-    "45b6e09604286e0a3939a8ebe82919c06d984f42",
+    "d2c4740dcca4aee38bb30b2f02375fa2e0fecb61",
+    "a575a25762da6c1f31fab1f4c60039b881276c91",
     "lib/values" "lib/time" "lib/numbers" "lib/ahead" "lib/primary" "confirm"
 }
 both! {
     RENEW, CHECKED_RENEW, "renew",
     "cc96d4b09831f0a0ff24c16083ea11ea4464463c",
-    "a8e168ea7988546ebc920480414d38d4daff0765",
+    "53af8dea4dafca19deace8d6b741c4105ca5e771",
     "lib/values" "lib/time" "lib/raise" "lib/primary" "renew"
 }
 both! {
     RESUME, CHECKED_RESUME, "resume",
-    "f51f82dbba5362f5c65c3681d3e030716abb7732",
-    "fe9d5a3103593501cf0f486cc2ee0a13a50a6d45",
+    "a5759b08fa2c31f1a8c143ecdafd3e07c23ff696",
+    "69df3d9c1ef29d3e13738915bcfaddf5ef30ddd6",
     "lib/values" "lib/time" "lib/numbers" "lib/raise" "lib/keep" "lib/primary" "lib/rights"
     "resume"
 }
 both! {
     STEAL, CHECKED_STEAL, "steal",
-    "a3f2ce1af49a43f1bdb9876f84468acbdcac5d3f",
-    "15b62662889fa0e6381d14c6a1b65ae0bee6fb34",
+    "be50eb0799f29cf9f4fcba219b432df021cdfdec",
+    "825bfdaad2599b1e344d0c1230fbd757d60b99d2",
     "lib/values" "lib/time" "lib/numbers" "lib/given_up" "lib/foreign" "lib/primary"
     "lib/rights" "steal"
 }
 both! {
     CLOCK, CHECKED_CLOCK, "clock",
-    "757c943accb49e70feca17f304bbf73f36712ddb",
-    "331c1ed007a25153c3983afbd2a3dc2636125274",
+    "20b0d440f1f6b76e944f371a2d709ef50acd8ba1",
+    "3b14d9351724c9c0dca57245a153ba13b1fccc1d",
     "lib/time" "clock"
 }
 pub(super) static RELEASE: Script = script! {
-    "release", "c9661ddb2eca10c0c4d821972333dc1d528f80a5",
+    "release", "78e5b96d3192f5cf5d37176e0047f6b6230b7816",
     "lib/values" "lib/tell" "release" "lib/time" "lib/numbers" "lib/ahead" "lib/primary"
     "lib/queue" "lib/serve" "release_queue"
 };
 pub(super) static FORCE_RELEASE: Script = script! {
-    "force_release", "e5ff9ee5a32ce2bcb1524a002eb869361aeaf17d",
+    "force_release", "64ba0ae7e13784432d12f66dfd2284f2f4cc3da9",
     "lib/values" "lib/time" "lib/numbers" "lib/given_up" "lib/foreign" "lib/primary"
     "lib/queue" "lib/tell" "lib/serve" "force_release"
 };
 pub(super) static INSPECT: Script = script! {
-    "inspect", "03f1906d5d83d378c7875d8061bd5466e7ea349d",
+    "inspect", "0ff78dcd5acc0d1a8e9aca99247a1c8c1b5429ce",
     "lib/values" "lib/time" "lib/numbers" "lib/queue" "inspect"
 };
 pub(super) static LOOK: Script = script! {
-    "look", "adec7798e6d446629cd0a3e2f1cc38a50e657543",
+    "look", "b414daedc7d16e32dac87ab87b1b805e38a75ab5",
     "lib/values" "lib/queue" "lib/primary" "look"
 };
 

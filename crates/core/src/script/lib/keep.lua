@@ -1,6 +1,6 @@
--- Library of the scripts to which a holder may come back.
+-- Library of the scripts that a holder may repeat.
 
--- The reply to a token that holds the lock already: a confirmation, a lost reply, a return.
+-- The reply to a token that holds the lock already: a confirmation, or a repeated request.
 local function keep(request, token, ttl, fence_ttl, proposal)
   local number, fault = last_number()
   if fault then return {request, 'fault', fault} end

@@ -1,4 +1,4 @@
--- Library of the scripts of several servers that vote: may this server have forgotten locks? A
+-- Library of the scripts of several servers that vote: may this server have lost locks? A
 -- request that is checked brings the marker's key and five arguments behind those of its op, which
 -- are taken away here, so that the op sees only its own.
 local MARKER, last = table.remove(KEYS), #ARGV
@@ -13,7 +13,7 @@ end
 
 -- Whether what the server grants and keeps counts as a vote: a word, and the milliseconds that are
 -- left where it is closed. pcall: a server that is out of memory, or a replica, refuses the write,
--- and must renew, or say so itself, all the same. What was not written is decided anew by the next
+-- and must still renew, or refuse by itself. What was not written is decided again by the next
 -- request; a server that cannot write down that it is closed stays closed.
 local function eligibility()
   local text = redis.pcall('GET', MARKER)

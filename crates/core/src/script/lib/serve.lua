@@ -14,9 +14,9 @@ local function parse(member)
   if claim and #claim < 16 then return token, channel, claim end
 end
 
--- Names the next live waiter of another connection to look after the one that was served. Where
--- that is the caller, it is told too: it does not know yet whom to suspect. Returns whether there
--- is one.
+-- Makes the next live waiter of another connection the successor watch of the one served. Where
+-- that is the caller, it gets the message too: else it cannot know the suspect. Returns whether
+-- there is one.
 local function name_stand_in(me, granted, claim)
   local index = 0
   for _ = 1, MOST_STAND_INS do
@@ -28,7 +28,7 @@ local function name_stand_in(me, granted, claim)
     elseif token and tell(channel, 'w ' .. token .. ' ' .. claim .. ' ' .. granted) then
       return true
     elseif token and token == me then
-      return true -- it hears nothing, but it asks: it lives
+      return true -- it receives nothing, but it sent this request: it is alive
     else
       redis.call('ZREM', Q, entry[1])
     end
@@ -42,10 +42,10 @@ local function put_back(head)
   redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)
 end
 
--- Hands the lock, which is free or being given up, to the next waiter that is there. Returns
+-- Hands the lock, which is free or being released, to the next live waiter. Returns
 -- 'nobody', 'me', 'waiter', or 'more' when many dead ones were dropped and there are more. Each
 -- dead entry is dropped at first sight, and costs once: its client brings it back. ZPOPMIN comes
--- before SET, so a server that is out of memory still hands locks on.
+-- before SET, so a server that is out of memory still hands locks over.
 local function serve(me, suspect, proposal)
   local number, fault
   for _ = 1, MOST_SERVED do

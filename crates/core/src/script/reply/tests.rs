@@ -105,7 +105,7 @@ fn a_reply_to_another_request_is_rejected() {
 /// Every reply that any op may give, and which of [`ops`] may be given it.
 #[test]
 fn each_op_takes_the_forms_of_its_own_script_and_no_others() {
-    let plain = "acquire proposing waiting resume steal confirm release opening force inspect \
+    let plain = "acquire proposing waiting resume steal confirm release yielding force inspect \
                  renew look clock";
     let names: Vec<_> = plain.split(' ').collect();
     for (reply, takers) in [
@@ -118,9 +118,9 @@ fn each_op_takes_the_forms_of_its_own_script_and_no_others() {
         ("fault queue", "acquire waiting steal force"),
         ("fault type", "acquire waiting resume steal force"),
         ("held x :5", "acquire waiting resume steal"),
-        ("held x", "release opening force"),
+        ("held x", "release yielding force"),
         ("type hash :-1", "acquire waiting resume steal"),
-        ("type hash", "release opening force"),
+        ("type hash", "release yielding force"),
         ("queued held x :5 9 :0", "waiting"),
         ("queued type hash :-1 9 :0", ""),
         ("9 ours 5", "confirm"),
@@ -130,14 +130,14 @@ fn each_op_takes_the_forms_of_its_own_script_and_no_others() {
         ("9 fault ahead", "confirm"),
         ("9 fault queue", ""),
         ("fault ahead", ""),
-        ("free nobody", "release opening force"),
-        ("free waiter", "release opening force"),
-        ("already nobody", "release opening"),
-        ("already waiter", "release opening"),
-        ("already open", ""),
-        ("free open", ""),
-        ("released 000000000000000000000000000000a1@h nobody", "release opening force"),
-        ("released 000000000000000000000000000000a1@h open", "opening"),
+        ("free nobody", "release yielding force"),
+        ("free waiter", "release yielding force"),
+        ("already nobody", "release yielding"),
+        ("already waiter", "release yielding"),
+        ("already yielded", ""),
+        ("free yielded", ""),
+        ("released 000000000000000000000000000000a1@h nobody", "release yielding force"),
+        ("released 000000000000000000000000000000a1@h yielded", "yielding"),
         ("released x nobody", "force"),
         ("9 primary 5 '' :0 [ ] free", "inspect"),
         ("9 primary 5 queue :0 [ ] free", "inspect"),
