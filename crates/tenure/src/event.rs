@@ -41,8 +41,9 @@ pub(crate) fn work(key: &LockKey, number: FencingToken) -> tracing::Span {
     tracing::debug_span!("work", %key, fencing_token = number.get())
 }
 
-pub(crate) fn acquired(key: &LockKey, class: &Class, waited: Duration) {
-    tracing::debug!(%key, class = %shown(class), ?waited, "acquired");
+pub(crate) fn acquired(key: &LockKey, class: &Class, number: FencingToken, waited: Duration) {
+    let fencing_token = number.get();
+    tracing::debug!(%key, class = %shown(class), fencing_token, ?waited, "acquired");
     count!("tenure_acquired_total", class);
     measure!("tenure_wait_seconds", class, waited);
 }
@@ -84,8 +85,9 @@ pub(crate) fn held_again(key: &LockKey, class: &Class) {
     count!("tenure_held_again_total", class);
 }
 
-pub(crate) fn released(key: &LockKey, class: &Class, held: Duration) {
-    tracing::debug!(%key, class = %shown(class), ?held, "released");
+pub(crate) fn released(key: &LockKey, class: &Class, number: FencingToken, held: Duration) {
+    let fencing_token = number.get();
+    tracing::debug!(%key, class = %shown(class), fencing_token, ?held, "released");
     count!("tenure_released_total", class);
     measure!("tenure_hold_seconds", class, held);
 }
@@ -219,18 +221,19 @@ mod tests {
         let holder = Holder::ForeignType(odd.into());
         let reason = LossReason::Taken { holder: holder.clone() };
         let error = NodeError::new(&"a".into(), NodeErrorKind::Refused).with_source(odd);
+        let number = FencingToken::new(1).unwrap();
         let log = Log::default();
         tracing::subscriber::with_default(log.clone(), || {
             drop(acquisition(&key, &class));
-            drop(work(&key, FencingToken::new(1).unwrap()));
-            acquired(&key, &class, Duration::ZERO);
+            drop(work(&key, number));
+            acquired(&key, &class, number, Duration::ZERO);
             contended(&key, &class, &holder);
             held_without_end(&key, &class, &holder);
             indeterminate(&key, &class, &error);
             renewal_failed(&key, &class, &error);
             lost(&key, &class, &reason);
             held_again(&key, &class);
-            released(&key, &class, Duration::ZERO);
+            released(&key, &class, number, Duration::ZERO);
             release_unconfirmed(&key, &error);
             node_lost(&error, true);
             node_lost(&error, false);

@@ -70,7 +70,7 @@ impl State {
                     {
                         return Err(self.declined(quest, error));
                     }
-                    event::acquired(key, class, now.since(began));
+                    event::acquired(key, class, number, now.since(began));
                     return Ok(Acquired::Yes(quest.hold(number, sent)?));
                 }
                 Tried::Free => return Ok(Acquired::Free),

@@ -305,7 +305,8 @@ impl Giving {
         self.is_over = true;
         let result = self.judge(verdict);
         if result.is_ok() {
-            event::released(self.cell.key(), &self.class, self.held);
+            let number = self.cell.number();
+            event::released(self.cell.key(), &self.class, number, self.held);
         }
         if let Some(reply) = self.reply.take() {
             // A caller that has stopped waiting is no error: the release went out.
