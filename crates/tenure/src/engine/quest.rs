@@ -14,7 +14,7 @@ use super::{
     resume::Resumed,
     seats::{Seat, Seats},
     state::State,
-    vote::{Ballot, Failed},
+    vote::{Failed, QuorumRound},
 };
 use crate::{
     clock,
@@ -64,7 +64,7 @@ pub(super) struct Quest<'a> {
     /// The largest number that a node reported, where several vote.
     pub(super) seen: Option<FencingToken>,
     /// The attempt at several nodes; in a box, since most wait at one.
-    ballot: Option<Box<Ballot>>,
+    round: Option<Box<QuorumRound>>,
     /// Where several nodes have the key, once they do.
     seats: Vec<Seat>,
 }
@@ -85,8 +85,8 @@ impl<'a> Quest<'a> {
         };
         let waiter =
             Waiter::new(token, claim(request.settings.ttl, state.nodes.first().round_trip()));
-        let (sent, ballot, seats) = (Timestamp::default(), None, Vec::new());
-        Ok(Self { state, request, waiter, open: false, sent, seen, ballot, seats })
+        let (sent, round, seats) = (Timestamp::default(), None, Vec::new());
+        Ok(Self { state, request, waiter, open: false, sent, seen, round, seats })
     }
 
     pub(super) fn is_queued(&self) -> bool {
@@ -95,7 +95,7 @@ impl<'a> Quest<'a> {
 
     /// Whether the votes of several nodes were split: it may be that nobody holds the lock.
     fn is_split(&self) -> bool {
-        self.ballot.as_deref().is_some_and(Ballot::is_split)
+        self.round.as_deref().is_some_and(QuorumRound::is_split)
     }
 
     /// One attempt.
@@ -114,14 +114,14 @@ impl<'a> Quest<'a> {
         let token = self.waiter.token().clone();
         let proposal = tenure_core::proposal(self.seen, state.nodes.wall_us());
         self.open = true;
-        let ballot = Ballot::begin(state, request, &token, proposal, limit);
-        let ballot = self.ballot.insert(Box::new(ballot));
-        self.sent = ballot.sent();
-        let result = ballot.settle(state, request, &token).await;
-        self.seen = self.seen.max(ballot.seen());
+        let round = QuorumRound::begin(state, request, &token, proposal, limit);
+        let round = self.round.insert(Box::new(round));
+        self.sent = round.sent();
+        let result = round.settle(state, request, &token).await;
+        self.seen = self.seen.max(round.seen());
         match result {
             Ok(number) => {
-                self.seats = ballot.seats();
+                self.seats = round.seats();
                 Tried::Acquired(number, self.sent)
             }
             Err(Failed::Held(held)) => {
@@ -281,8 +281,8 @@ impl<'a> Quest<'a> {
         let cell_of_lease = Arc::clone(&cell);
         self.state.leases.insert(id, sent, self.request, cell_of_lease, seats);
         self.state.watch_later(id);
-        if let Some(ballot) = self.ballot.take() {
-            ballot.follow(self.state, id);
+        if let Some(round) = self.round.take() {
+            round.follow(self.state, id);
         }
         let inbox = self.state.inbox.upgrade();
         let inbox = inbox.ok_or_else(|| AcquireError::EngineStopped { key: key.clone() })?;
@@ -315,13 +315,13 @@ impl Drop for Quest<'_> {
         }
         let until = self.sent + self.request.settings.ttl.get();
         let of = || (self.request.key.clone(), self.waiter.token().clone());
-        match &mut self.ballot {
+        match &mut self.round {
             None => {
                 let (key, token) = of();
                 self.state.undo(NodeId(0), key, token, self.waiter.standing(), until);
             }
-            Some(ballot) => {
-                while let Some((node, standing)) = ballot.poll_undo() {
+            Some(round) => {
+                while let Some((node, standing)) = round.poll_undo() {
                     let (key, token) = of();
                     self.state.undo(node, key, token, standing, until);
                 }

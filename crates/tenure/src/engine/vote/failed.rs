@@ -2,14 +2,14 @@
 
 use tenure_core::{FencingToken, Held, Holder, NodeId, Outcome, Vote};
 
-use super::{Ballot, error};
+use super::{QuorumRound, error};
 use crate::{
     clock,
     engine::{command::AcquireRequest, state::State},
     error::{NoQuorum, NodeErrorKind},
 };
 
-/// How a ballot ended that did not get the lock.
+/// How a round ended that did not get the lock.
 pub(in crate::engine) enum Failed {
     /// So many nodes refused that nobody else's answer matters.
     Held(Held),
@@ -20,7 +20,7 @@ pub(in crate::engine) enum Failed {
     Indeterminate(NoQuorum, Option<Held>),
 }
 
-impl Ballot {
+impl QuorumRound {
     pub(super) fn ended(
         &self,
         state: &State,

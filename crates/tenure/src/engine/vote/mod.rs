@@ -31,7 +31,7 @@ use crate::{
 /// Each node has its own time limit from the beginning, so none waits for another. Nothing waits
 /// for a node that is out of reach, nor long for one that was when it was last tried and is being
 /// tried again: it still gets the request, and a grant that comes late becomes part of the lease.
-pub(super) struct Ballot {
+pub(super) struct QuorumRound {
     attempt: Attempt,
     limit: Limit,
     nodes: Vec<Asked>,
@@ -39,7 +39,7 @@ pub(super) struct Ballot {
     said: mpsc::UnboundedReceiver<(NodeId, Says)>,
 }
 
-impl Ballot {
+impl QuorumRound {
     /// Asks every node. The requests are queued when this returns.
     pub(super) fn begin(
         state: &State,
@@ -68,9 +68,9 @@ impl Ballot {
             let call = state.nodes.call_checked(id, op, request.max_ttl, limit.span);
             hear(&says, id, Says::Vote, call);
         }
-        let mut ballot = Self { attempt, limit, nodes, says, said };
-        ballot.give_up_the_dead(|id| state.nodes.get(id).is_out_of_reach());
-        ballot
+        let mut round = Self { attempt, limit, nodes, says, said };
+        round.give_up_the_dead(|id| state.nodes.get(id).is_out_of_reach());
+        round
     }
 
     /// When it began: validity counts from here.
