@@ -5,11 +5,11 @@ use std::{rc::Rc, time::Duration};
 use tenure_core::{Op, Timestamp, Waiting};
 
 use super::{
+    acquisition::{Acquisition, AttemptResult},
     command::{AcquireReply, AcquireRequest, Acquired},
     hearing::Hearing,
     limits::{LONGEST_LIMIT, Limit},
     nodes::{Answers, each_until},
-    quest::{Quest, Tried},
     state::{Acquiring, State},
 };
 use crate::{
@@ -46,7 +46,7 @@ impl State {
         let began = clock::now();
         let patience = began + LONGEST_LIMIT;
         let mut waiting = Waiting::new(began, *wait);
-        let mut quest = Quest::begin(self, request, None)?;
+        let mut acquisition = Acquisition::begin(self, request, None)?;
         let (mut hearing, mut was_slow, mut is_endless) = (None, false, false);
         loop {
             if std::mem::take(&mut was_slow) {
@@ -56,38 +56,38 @@ impl State {
                 Box::pin(self.measure(left.min(LONGEST_LIMIT))).await;
             }
             let limit = Limit::of(&self.nodes, request, &waiting);
-            let tried = quest.attempt(&mut waiting, limit).await;
+            let result = acquisition.attempt(&mut waiting, limit).await;
             let now = clock::now();
             let (random, mut parked) = (random::jitter(), false);
-            if !is_endless && let Some(held) = tried.endless() {
+            if !is_endless && let Some(held) = result.endless() {
                 is_endless = true;
                 event::held_without_end(key, class, &held.holder);
             }
-            let next = match tried {
-                Tried::Acquired(number, sent) => {
-                    if let Some(measured) = quest.too_far()
+            let next = match result {
+                AttemptResult::Acquired(number, sent) => {
+                    if let Some(measured) = acquisition.too_far()
                         && let Some(error) = measured.await
                     {
-                        return Err(self.declined(quest, error));
+                        return Err(self.declined(acquisition, error));
                     }
                     event::acquired(key, class, number, now.since(began));
-                    return Ok(Acquired::Yes(quest.hold(number, sent)?));
+                    return Ok(Acquired::Yes(acquisition.hold(number, sent)?));
                 }
-                Tried::Free => return Ok(Acquired::Free),
-                Tried::NotALock(found) => return Ok(Acquired::NotALock(found)),
-                Tried::Again => continue,
-                Tried::Held(held) => {
+                AttemptResult::Free => return Ok(Acquired::Free),
+                AttemptResult::NotALock(found) => return Ok(Acquired::NotALock(found)),
+                AttemptResult::Again => continue,
+                AttemptResult::Held(held) => {
                     event::contended(key, class, &held.holder);
-                    let next = quest.next_try(&mut waiting, now, &held, random);
+                    let next = acquisition.next_try(&mut waiting, now, &held, random);
                     // Refused without a place: nothing under this token is anywhere, or it is
                     // undone as this one ends.
-                    quest = Quest::begin(self, request, quest.seen)?;
+                    acquisition = Acquisition::begin(self, request, acquisition.seen)?;
                     match next {
                         Some(next) => next,
                         None => return Ok(Acquired::Held { held, waited: now.since(began) }),
                     }
                 }
-                Tried::Queued { held, ticket, position } => {
+                AttemptResult::Queued { held, ticket, position } => {
                     event::contended(key, class, &held.holder);
                     parked = self.nodes.first().tells_waiters();
                     let next = if parked {
@@ -100,7 +100,7 @@ impl State {
                         None => return Ok(Acquired::Held { held, waited: now.since(began) }),
                     }
                 }
-                Tried::Indeterminate(none, held) => {
+                AttemptResult::Indeterminate(none, held) => {
                     none.failed.iter().for_each(|error| event::indeterminate(key, class, error));
                     was_slow = held.is_none() && is_slow(&none);
                     let may_be_connecting = now < patience && is_slow(&none);
@@ -111,8 +111,8 @@ impl State {
                         }
                         None => waiting.handle_unknown(now, random),
                     };
-                    if !quest.is_queued() {
-                        quest = Quest::begin(self, request, quest.seen)?;
+                    if !acquisition.is_queued() {
+                        acquisition = Acquisition::begin(self, request, acquisition.seen)?;
                     }
                     match next.filter(|_| self.may_change(&none)) {
                         Some(next) => next,
@@ -121,7 +121,7 @@ impl State {
                 }
             };
             if self.nodes.sole().is_some() {
-                self.pause(&quest, &mut waiting, next, parked).await;
+                self.pause(&acquisition, &mut waiting, next, parked).await;
             } else {
                 let hearing = hearing.get_or_insert_with(|| Hearing::begin(self, key));
                 hearing.pause(&mut waiting, next).await;
@@ -130,8 +130,8 @@ impl State {
     }
 
     /// Gives a lease back that could not be kept, for this reason.
-    fn declined(&self, quest: Quest<'_>, error: NodeError) -> AcquireError {
-        quest.decline();
+    fn declined(&self, acquisition: Acquisition<'_>, error: NodeError) -> AcquireError {
+        acquisition.decline();
         let needed = self.nodes.quorum().needed();
         AcquireError::NoQuorum(NoQuorum::new(needed, needed, vec![error]))
     }
@@ -140,15 +140,22 @@ impl State {
     ///
     /// For one that is parked in a queue the lookout looks, from `next` on; the last try of its
     /// wait it makes itself, at that very moment.
-    async fn pause(&self, quest: &Quest<'_>, waiting: &mut Waiting, next: Timestamp, parked: bool) {
+    async fn pause(
+        &self,
+        acquisition: &Acquisition<'_>,
+        waiting: &mut Waiting,
+        next: Timestamp,
+        parked: bool,
+    ) {
         let deadline = waiting.deadline();
-        let mut post = (parked && next < deadline)
-            .then(|| self.lookout.post(&quest.request.key, &quest.waiter, deadline, next));
+        let mut post = (parked && next < deadline).then(|| {
+            self.lookout.post(&acquisition.request.key, &acquisition.waiter, deadline, next)
+        });
         let mut until = if post.is_some() { deadline } else { next };
         loop {
             let news = tokio::select! {
                 () = self.timers.sleep_until(until) => return,
-                news = quest.waiter.news() => news,
+                news = acquisition.waiter.news() => news,
             };
             match news {
                 News::Look => return,

@@ -4,6 +4,7 @@
 //! executor, and the same engine serves async callers on any executor and blocking ones.
 
 mod acquire;
+mod acquisition;
 mod asked;
 mod asking;
 mod command;
@@ -17,7 +18,6 @@ mod life;
 mod limits;
 mod lookout;
 mod nodes;
-mod quest;
 mod reaper;
 mod renewal;
 mod repair;

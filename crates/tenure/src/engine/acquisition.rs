@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How one try ended.
-pub(super) enum Tried {
+pub(super) enum AttemptResult {
     Acquired(FencingToken, Timestamp),
     Held(Held),
     Queued {
@@ -42,7 +42,7 @@ pub(super) enum Tried {
     Indeterminate(NoQuorum, Option<Held>),
 }
 
-impl Tried {
+impl AttemptResult {
     /// Who holds the lock by a key without a TTL.
     pub(super) fn endless(&self) -> Option<&Held> {
         let (Self::Held(held) | Self::Queued { held, .. }) = self else { return None };
@@ -54,7 +54,7 @@ impl Tried {
 ///
 /// Dropping it at any moment sends a release behind whatever was asked, so nothing of it is left on
 /// a node: no key, and no place in the queue.
-pub(super) struct Quest<'a> {
+pub(super) struct Acquisition<'a> {
     state: &'a Rc<State>,
     pub(super) request: &'a AcquireRequest,
     pub(super) waiter: Rc<Waiter>,
@@ -69,7 +69,7 @@ pub(super) struct Quest<'a> {
     seats: Vec<Seat>,
 }
 
-impl<'a> Quest<'a> {
+impl<'a> Acquisition<'a> {
     pub(super) fn begin(
         state: &'a Rc<State>,
         request: &'a AcquireRequest,
@@ -99,7 +99,7 @@ impl<'a> Quest<'a> {
     }
 
     /// One attempt.
-    pub(super) async fn attempt(&mut self, waiting: &mut Waiting, limit: Limit) -> Tried {
+    pub(super) async fn attempt(&mut self, waiting: &mut Waiting, limit: Limit) -> AttemptResult {
         match (self.state.nodes.sole(), &self.request.how) {
             (Some(_), _) => self.attempt_on_one(waiting, limit).await,
             // It is large and rare, and a waiter is to be small.
@@ -109,7 +109,7 @@ impl<'a> Quest<'a> {
     }
 
     /// One round of votes of several nodes.
-    async fn vote(&mut self, waiting: &mut Waiting, limit: Limit) -> Tried {
+    async fn vote(&mut self, waiting: &mut Waiting, limit: Limit) -> AttemptResult {
         let Self { state, request, .. } = *self;
         let token = self.waiter.token().clone();
         let proposal = tenure_core::proposal(self.seen, state.nodes.wall_us());
@@ -122,35 +122,35 @@ impl<'a> Quest<'a> {
         match result {
             Ok(number) => {
                 self.seats = round.seats();
-                Tried::Acquired(number, self.sent)
+                AttemptResult::Acquired(number, self.sent)
             }
             Err(Failed::Held(held)) => {
                 waiting.handle_round(clock::now().since(self.sent));
-                Tried::Held(held)
+                AttemptResult::Held(held)
             }
-            Err(Failed::NotALock(found)) => Tried::NotALock(found),
-            Err(Failed::Indeterminate(none, held)) => Tried::Indeterminate(none, held),
+            Err(Failed::NotALock(found)) => AttemptResult::NotALock(found),
+            Err(Failed::Indeterminate(none, held)) => AttemptResult::Indeterminate(none, held),
         }
     }
 
     /// Takes a lease up again that several nodes have.
-    async fn resume(&mut self, token: &Token, limit: Limit) -> Tried {
+    async fn resume(&mut self, token: &Token, limit: Limit) -> AttemptResult {
         self.sent = clock::now();
         let AcquireRequest { key, settings, max_ttl, .. } = self.request;
         let ttls = (settings.ttl, *max_ttl);
         match self.state.resumed(key, token, ttls, limit).await {
             Ok(Resumed::Yes(number, seats)) => {
                 self.seats = seats;
-                Tried::Acquired(number, self.sent)
+                AttemptResult::Acquired(number, self.sent)
             }
-            Ok(Resumed::Held(held)) => Tried::Held(held),
-            Ok(Resumed::Free) => Tried::Free,
-            Err(none) => Tried::Indeterminate(none, None),
+            Ok(Resumed::Held(held)) => AttemptResult::Held(held),
+            Ok(Resumed::Free) => AttemptResult::Free,
+            Err(none) => AttemptResult::Indeterminate(none, None),
         }
     }
 
     /// One vote of the only node.
-    async fn attempt_on_one(&mut self, waiting: &mut Waiting, limit: Limit) -> Tried {
+    async fn attempt_on_one(&mut self, waiting: &mut Waiting, limit: Limit) -> AttemptResult {
         let AcquireRequest { settings, min_validity, .. } = self.request;
         let least = min_validity.unwrap_or_default();
         self.sent = clock::now();
@@ -162,16 +162,16 @@ impl<'a> Quest<'a> {
             Ok(Reply::Granted(number)) => (Vote::Granted(number), None),
             Ok(Reply::Held(held)) if self.request.how.refuses(&held.holder) => {
                 self.open = self.is_queued();
-                return Tried::NotALock(held.holder);
+                return AttemptResult::NotALock(held.holder);
             }
             Ok(Reply::Held(held)) => (Vote::Refused { held, last_number: None }, None),
             Ok(Reply::Queued { held, ticket, position }) => {
-                return Tried::Queued { held, ticket, position };
+                return AttemptResult::Queued { held, ticket, position };
             }
-            Ok(Reply::More) => return Tried::Again,
+            Ok(Reply::More) => return AttemptResult::Again,
             Ok(Reply::Free) => {
                 self.open = false;
-                return Tried::Free;
+                return AttemptResult::Free;
             }
             Ok(Reply::Faulty(fault)) => {
                 let name = self.state.nodes.first().name();
@@ -186,19 +186,19 @@ impl<'a> Quest<'a> {
         // The grant came, but too late to be of use: it is undone like an unknown one.
         let late = || limit.explain(self.error(NodeErrorKind::TimedOut).maybe_applied());
         let mut unsure = false;
-        let tried = match attempt.outcome() {
-            Some(Outcome::Acquired(number)) => Tried::Acquired(number, self.sent),
-            Some(Outcome::Held(held)) => Tried::Held(held),
+        let result = match attempt.outcome() {
+            Some(Outcome::Acquired(number)) => AttemptResult::Acquired(number, self.sent),
+            Some(Outcome::Held(held)) => AttemptResult::Held(held),
             Some(Outcome::TooLate | Outcome::Unknown { .. }) | None => {
                 unsure = trouble.as_ref().is_none_or(NodeError::may_be_applied);
-                Tried::Indeterminate(indeterminate(trouble.unwrap_or_else(late)), None)
+                AttemptResult::Indeterminate(indeterminate(trouble.unwrap_or_else(late)), None)
             }
         };
         if unsure {
             self.waiter.set_ambiguous();
         }
         self.open &= unsure || self.is_queued();
-        tried
+        result
     }
 
     /// Whether the lease that was granted could be kept, if that is in doubt; the error when it
@@ -308,7 +308,7 @@ impl<'a> Quest<'a> {
     }
 }
 
-impl Drop for Quest<'_> {
+impl Drop for Acquisition<'_> {
     fn drop(&mut self) {
         if !self.open {
             return;
