@@ -5,7 +5,6 @@
 
 mod acquire;
 mod acquisition;
-mod asked;
 mod asking;
 mod command;
 mod doubts;
@@ -17,6 +16,7 @@ mod leases;
 mod life;
 mod limits;
 mod lookout;
+mod node_request;
 mod nodes;
 mod reaper;
 mod renewal;

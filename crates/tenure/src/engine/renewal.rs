@@ -172,19 +172,19 @@ impl State {
     ) {
         let mut leases = round.leases.borrow_mut();
         let Some(lease) = leases.get_mut(&id) else { return };
-        let said = match (answer, lease.purpose) {
+        let state = match (answer, lease.purpose) {
             (Ok(_), _) | (Err(_), Purpose::Renewal) => self.leases.counted(id, node, answer),
             // How long a caller waits for its reply is the caller's affair.
             (Err(error), _) => Some(Said::Indeterminate(error.clone())),
         };
-        let Some(mut said) = said else { return };
+        let Some(mut state) = state else { return };
         if let (Ok(RenewalAnswer::Renewed), Some(doubt)) = (answer, doubt) {
-            said = Said::Indeterminate(doubt.clone());
+            state = Said::Indeterminate(doubt.clone());
         }
         if matches!(answer, Ok(RenewalAnswer::Gone)) {
             lease.missing.push(node);
         }
-        lease.tally.add(said);
+        lease.tally.add(state);
         if lease.verdict.is_none()
             && let Some(verdict) = lease.tally.verdict()
         {

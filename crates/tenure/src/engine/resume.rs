@@ -50,7 +50,7 @@ impl State {
                 (Reply::Granted(_), Some(doubt)) => Err(doubt),
                 (reply, _) => Ok(reply),
             });
-            let said = match answer {
+            let state = match answer {
                 Ok(Reply::Granted(number)) => {
                     numbers.push((id, number));
                     seat = Seat::granted(Standing::default(), now).taken_up();
@@ -65,11 +65,11 @@ impl State {
                 Ok(_) => Said::Indeterminate(NodeError::new(node.name(), NodeErrorKind::Protocol)),
                 Err(error) => Said::Indeterminate(limit.explain(error)),
             };
-            if let Said::Indeterminate(error) = &said {
+            if let Said::Indeterminate(error) = &state {
                 failed.push(error.clone());
                 seat = Seat::unheard();
             }
-            tally.add(said);
+            tally.add(state);
             seats.push(seat);
         }
         let (granted, needed) = (numbers.len(), quorum.needed());

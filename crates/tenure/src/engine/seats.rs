@@ -190,8 +190,8 @@ mod tests {
         // What was lost and granted again is new.
         let other = RenewalAnswer::Other(Holder::from_value(b"x"));
         for (lost, now) in [(RenewalAnswer::Gone, 20), (other, 30)] {
-            let said = seats.renewed(at(now), NodeId(1), &Ok(lost), false);
-            assert!(matches!(said, Some(Said::Gone | Said::Other(_))));
+            let state = seats.renewed(at(now), NodeId(1), &Ok(lost), false);
+            assert!(matches!(state, Some(Said::Gone | Said::Other(_))));
             seats.told(at(now + 1), NodeId(1), true);
             assert!(!renew(&mut seats, now + 2, 1));
             assert!(renew(&mut seats, now + 2, 0));

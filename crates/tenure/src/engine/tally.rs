@@ -66,8 +66,8 @@ impl Tally {
     }
 
     /// Takes what one more node says.
-    pub(super) fn add(&mut self, said: Said) {
-        match said {
+    pub(super) fn add(&mut self, state: Said) {
+        match state {
             Said::Ours => self.ours += 1,
             Said::Gone => self.gone += 1,
             Said::Other(holder) => self.others.push(holder),

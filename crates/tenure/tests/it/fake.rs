@@ -8,7 +8,7 @@ const CHECKED: &str = "checked ";
 
 /// One script that a client asked for.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct NodeRequest {
     pub(crate) script: &'static str,
     /// The server is asked whether it may vote, too.
     is_checked: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Asked {
     pub(crate) token: String,
 }
 
-impl Asked {
+impl NodeRequest {
     /// Reads a command; `None` when it is no script.
     pub(crate) fn read(command: &[Vec<u8>]) -> Option<Self> {
         let text = |at: usize| Some(String::from_utf8_lossy(command.get(at)?).into_owned());
@@ -78,7 +78,7 @@ pub(crate) fn greet(command: &[Vec<u8>], run: &str) -> Option<Answer> {
 
 /// Greets and obeys.
 pub(crate) fn obey(command: &[Vec<u8>]) -> Answer {
-    let asked = || Asked::read(command).expect("a greeting or a script").obeyed();
+    let asked = || NodeRequest::read(command).expect("a greeting or a script").obeyed();
     greet(command, "run").unwrap_or_else(asked)
 }
 
@@ -92,7 +92,7 @@ fn proven(channel: &[u8]) -> Answer {
 
 /// The script by which a client verifies that messages reach it: it counts the receivers.
 fn is_proof(command: &[Vec<u8>]) -> bool {
-    let is_script = Asked::read(command).is_some();
+    let is_script = NodeRequest::read(command).is_some();
     command.len() == 4 && command[0] == b"EVAL" && command[2] == b"0" && !is_script
 }
 
@@ -101,6 +101,6 @@ pub(crate) fn is_kill(command: &[Vec<u8>]) -> bool {
 }
 
 /// Every script that was asked for so far.
-pub(crate) fn asked(commands: &[Vec<Vec<u8>>]) -> Vec<Asked> {
-    commands.iter().filter_map(|command| Asked::read(command)).collect()
+pub(crate) fn asked(commands: &[Vec<Vec<u8>>]) -> Vec<NodeRequest> {
+    commands.iter().filter_map(|command| NodeRequest::read(command)).collect()
 }

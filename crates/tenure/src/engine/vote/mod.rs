@@ -12,10 +12,10 @@ use tokio::sync::mpsc;
 
 pub(super) use self::failed::Failed;
 use super::{
-    asked::{Asked, Says, hear},
     command::{AcquireRequest, How},
     lease::LeaseId,
     limits::{Limit, SHORTEST_LIMIT},
+    node_request::{NodeRequest, NodeResponse, forward},
     seats::Seat,
     state::State,
 };
@@ -34,9 +34,9 @@ use crate::{
 pub(super) struct QuorumRound {
     attempt: Attempt,
     limit: Limit,
-    nodes: Vec<Asked>,
-    says: mpsc::UnboundedSender<(NodeId, Says)>,
-    said: mpsc::UnboundedReceiver<(NodeId, Says)>,
+    nodes: Vec<NodeRequest>,
+    sender: mpsc::UnboundedSender<(NodeId, NodeResponse)>,
+    responses: mpsc::UnboundedReceiver<(NodeId, NodeResponse)>,
 }
 
 impl QuorumRound {
@@ -52,7 +52,7 @@ impl QuorumRound {
         let AcquireRequest { settings, min_validity, .. } = request;
         let least = min_validity.unwrap_or_default();
         let mut attempt = Attempt::new(sent, state.nodes.quorum(), settings.ttl, least);
-        let (says, said) = mpsc::unbounded_channel();
+        let (sender, responses) = mpsc::unbounded_channel();
         let mut nodes = Vec::new();
         while let Some(id) = attempt.poll_ask() {
             let (key, token, ttl) = (request.key.clone(), token.clone(), settings.ttl);
@@ -64,11 +64,11 @@ impl QuorumRound {
             };
             let doubt = state.nodes.judge(id, request.max_ttl).err();
             let dead = state.nodes.get(id).trouble();
-            nodes.push(Asked { dead, doubt, ..Asked::default() });
+            nodes.push(NodeRequest { dead, doubt, ..NodeRequest::default() });
             let call = state.nodes.call_checked(id, op, request.max_ttl, limit.span);
-            hear(&says, id, Says::Vote, call);
+            forward(&sender, id, NodeResponse::Vote, call);
         }
-        let mut round = Self { attempt, limit, nodes, says, said };
+        let mut round = Self { attempt, limit, nodes, sender, responses };
         round.give_up_the_dead(|id| state.nodes.get(id).is_out_of_reach());
         round
     }
@@ -106,7 +106,7 @@ impl QuorumRound {
                 let (key, token, ttl) = (request.key.clone(), token.clone(), request.settings.ttl);
                 let op = Op::Confirm { key, token, ttl, number };
                 let call = state.nodes.call_checked(id, op, request.max_ttl, self.limit.span);
-                hear(&self.says, id, Says::Confirmed, call);
+                forward(&self.sender, id, NodeResponse::Confirmed, call);
             }
             let outcome = self.attempt.outcome();
             match outcome {
@@ -121,9 +121,9 @@ impl QuorumRound {
             let timer = self.attempt.poll_timer().unwrap_or(Timestamp::MAX);
             tokio::select! {
                 biased;
-                said = self.said.recv() => {
-                    if let Some((id, says)) = said {
-                        self.take(state, request, id, says);
+                response = self.responses.recv() => {
+                    if let Some((id, response)) = response {
+                        self.take(state, request, id, response);
                     }
                 }
                 () = state.timers.sleep_until(timer.min(patience)) => {
@@ -138,20 +138,26 @@ impl QuorumRound {
 
     /// Whether a node that was thought well has not answered.
     fn has_open(&self) -> bool {
-        let is_open = |node: &Asked| !node.answered && node.trouble.is_none();
+        let is_open = |node: &NodeRequest| !node.answered && node.trouble.is_none();
         self.nodes.iter().any(|node| is_open(node) && node.dead.is_none())
     }
 
-    fn take(&mut self, state: &State, request: &AcquireRequest, id: NodeId, says: Says) {
+    fn take(
+        &mut self,
+        state: &State,
+        request: &AcquireRequest,
+        id: NodeId,
+        response: NodeResponse,
+    ) {
         let now = clock::now();
-        let (Says::Vote(answer) | Says::Confirmed(answer)) = &says;
+        let (NodeResponse::Vote(answer) | NodeResponse::Confirmed(answer)) = &response;
         let doubt = answer.as_ref().ok().and_then(|checked| checked.doubt.clone());
         if let (Some(node), Some(doubt)) = (self.nodes.get_mut(id.0), doubt) {
             node.doubt.get_or_insert(doubt);
         }
         let is_doubted = self.is_doubted(state, request, id);
-        match says {
-            Says::Vote(answer) => {
+        match response {
+            NodeResponse::Vote(answer) => {
                 let answer = answer.map(|checked| checked.reply);
                 let vote = match self.read_vote(state, request, id, answer) {
                     Vote::Granted(number) if is_doubted => self.doubt(id, number),
@@ -163,7 +169,7 @@ impl QuorumRound {
                 }
                 self.attempt.handle_vote(now, id, vote);
             }
-            Says::Confirmed(answer) => {
+            NodeResponse::Confirmed(answer) => {
                 let answer = match answer.map(|checked| checked.reply) {
                     Ok(Reply::Confirmed { answer, .. }) => {
                         // That it refused another's number is the other's trouble.
@@ -293,8 +299,8 @@ impl QuorumRound {
     /// an ineligible node granted belongs to it now: the others show that nobody else has the lock.
     pub(super) fn follow(self, state: &Rc<State>, id: LeaseId) {
         let until = self.sent() + self.limit.span;
-        let Self { mut said, says, nodes, attempt, .. } = self;
-        drop(says);
+        let Self { mut responses, sender, nodes, attempt, .. } = self;
+        drop(sender);
         for (index, node) in nodes.into_iter().enumerate() {
             let id_of_node = NodeId(index);
             if let Some(number) = node.granted_in_doubt {
@@ -305,8 +311,8 @@ impl QuorumRound {
         }
         let state = Rc::clone(state);
         task::spawn(async move {
-            while let Some((node, says)) = said.recv().await {
-                if let Says::Vote(answer) = says {
+            while let Some((node, response)) = responses.recv().await {
+                if let NodeResponse::Vote(answer) = response {
                     let answer = answer.map(|checked| checked.reply);
                     // This process may have been stopped meanwhile, and the others' keys ended.
                     state.heard_late(id, node, &answer, clock::now() <= until);

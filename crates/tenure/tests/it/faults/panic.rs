@@ -82,7 +82,7 @@ impl Subscriber for Faulty {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut says = Says(String::new());
+        let mut says = NodeResponse(String::new());
         event.record(&mut says);
         assert!(says.0 != self.at, "a fault of the user's subscriber");
     }
@@ -97,9 +97,9 @@ impl Subscriber for Faulty {
     fn exit(&self, _: &span::Id) {}
 }
 
-struct Says(String);
+struct NodeResponse(String);
 
-impl Visit for Says {
+impl Visit for NodeResponse {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         if field.name() == "message" {
             self.0 = format!("{value:?}");

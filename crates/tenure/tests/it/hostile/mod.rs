@@ -19,7 +19,7 @@ use tenure_testkit::{FakeServer, Server, ServerKind, Trick, eventually, unique_k
 
 pub(crate) use client::PROGRAMS;
 
-use crate::{LIMIT, fake::Asked, program::Program, servers};
+use crate::{LIMIT, fake::NodeRequest, program::Program, servers};
 
 /// Which replies are spoiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ enum Stage {
 
 impl Stage {
     fn means(self, command: &[Vec<u8>]) -> bool {
-        match (self, Asked::read(command).map(|asked| asked.script)) {
+        match (self, NodeRequest::read(command).map(|asked| asked.script)) {
             (Self::Greeting, None) => matches!(command[0].as_slice(), b"HELLO" | b"INFO"),
             (Self::Acquire, Some("acquire" | "confirm")) => true,
             (Self::Renewal, Some("renew")) => true,

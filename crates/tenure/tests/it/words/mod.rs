@@ -8,7 +8,7 @@ use tenure::{FENCED_SET, NodeErrorKind, Shown, blocking};
 use tenure_testkit::{Answer, FakeServer, Server, ServerKind, Value};
 
 use crate::{
-    fake::{Asked, greet},
+    fake::{NodeRequest, greet},
     ms,
 };
 
@@ -30,11 +30,11 @@ fn everything(error: &(dyn Error + 'static)) -> String {
 }
 
 /// A server that greets, and then answers each script by `answer`.
-fn server(answer: impl Fn(&Asked) -> Vec<u8> + Clone + Send + 'static) -> FakeServer {
+fn server(answer: impl Fn(&NodeRequest) -> Vec<u8> + Clone + Send + 'static) -> FakeServer {
     FakeServer::unix(move |_| {
         let answer = answer.clone();
         move |command| {
-            let asked = || Asked::read(&command).map(|asked| Answer::from(answer(&asked)));
+            let asked = || NodeRequest::read(&command).map(|asked| Answer::from(answer(&asked)));
             greet(&command, "run").or_else(asked).unwrap_or_else(|| "+OK\r\n".into())
         }
     })

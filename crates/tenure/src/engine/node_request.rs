@@ -8,7 +8,7 @@ use crate::{error::NodeError, task};
 
 /// What is known of the request to one node.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct NodeRequest {
     pub(super) answered: bool,
     /// Why its answer is unknown.
     pub(super) trouble: Option<NodeError>,
@@ -20,7 +20,7 @@ pub(super) struct Asked {
     pub(super) granted_in_doubt: Option<FencingToken>,
 }
 
-impl Asked {
+impl NodeRequest {
     /// A request to the node failed. That an earlier one may still arrive is not forgotten for it.
     pub(super) fn failed(&mut self, error: NodeError) {
         if !self.trouble.as_ref().is_some_and(NodeError::may_be_applied) {
@@ -29,21 +29,21 @@ impl Asked {
     }
 }
 
-pub(super) enum Says {
+pub(super) enum NodeResponse {
     Vote(Result<Checked, NodeError>),
     Confirmed(Result<Checked, NodeError>),
 }
 
 /// Delivers a reply when it arrives. The request is not taken back when its receiver is dropped.
-pub(super) fn hear(
-    says: &mpsc::UnboundedSender<(NodeId, Says)>,
+pub(super) fn forward(
+    responses: &mpsc::UnboundedSender<(NodeId, NodeResponse)>,
     id: NodeId,
-    wrap: fn(Result<Checked, NodeError>) -> Says,
+    wrap: fn(Result<Checked, NodeError>) -> NodeResponse,
     call: CheckedCall,
 ) {
-    let says = says.clone();
+    let responses = responses.clone();
     // The attempt may be over.
-    task::spawn(async move { _ = says.send((id, wrap(call.await))) });
+    task::spawn(async move { _ = responses.send((id, wrap(call.await))) });
 }
 
 #[cfg(test)]
@@ -54,8 +54,8 @@ mod tests {
     #[test]
     fn a_request_that_may_still_arrive_is_remembered() {
         let error = |kind| NodeError::new(&"n".into(), kind);
-        let mut asked = Asked::default();
-        let kind = |asked: &Asked| asked.trouble.as_ref().map(NodeError::kind);
+        let mut asked = NodeRequest::default();
+        let kind = |asked: &NodeRequest| asked.trouble.as_ref().map(NodeError::kind);
         asked.failed(error(NodeErrorKind::Busy));
         assert_eq!(kind(&asked), Some(NodeErrorKind::Busy));
         asked.failed(error(NodeErrorKind::TimedOut).maybe_applied());
