@@ -9,9 +9,9 @@ use tenure_core::{
 };
 
 use super::{
+    majority::{KeyState, MajorityCount, QuorumResult},
     nodes::{Answers, each, each_until},
     state::State,
-    tally::{Said, Tally, Verdict},
 };
 use crate::{
     clock,
@@ -228,26 +228,26 @@ fn forced(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeErrors
 
 /// What the release of a token comes to.
 fn given_back(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeErrors>> {
-    let mut tally = Tally::new(quorum);
+    let mut majority = MajorityCount::new(quorum);
     let mut ours = None;
     for answer in answers {
         match answer {
             Ok(Reply::Released { release, .. }) => {
-                tally.add(Said::of_release(Ok(&release)));
+                majority.add(KeyState::of_release(Ok(&release)));
                 if let Release::Released(holder) = release {
                     ours = Some(holder);
                 }
             }
             Ok(_) => {}
-            Err(error) => tally.add(Said::of_release(Err(&error))),
+            Err(error) => majority.add(KeyState::of_release(Err(&error))),
         }
     }
-    match (tally.verdict(), ours) {
-        (Some(Verdict::Ours), Some(holder)) => Ok(Release::Released(holder)),
-        (Some(Verdict::Gone), _) => Ok(Release::Free),
-        (Some(Verdict::Other(holder)), _) => Ok(Release::Other(holder)),
-        (Some(Verdict::GivenUp), _) => Ok(Release::AlreadyReleased),
-        (Some(Verdict::Indeterminate(errors)), _) => Err(Some(errors)),
+    match (majority.result(), ours) {
+        (Some(QuorumResult::Ours), Some(holder)) => Ok(Release::Released(holder)),
+        (Some(QuorumResult::Gone), _) => Ok(Release::Free),
+        (Some(QuorumResult::Other(holder)), _) => Ok(Release::Other(holder)),
+        (Some(QuorumResult::GivenUp), _) => Ok(Release::AlreadyReleased),
+        (Some(QuorumResult::Indeterminate(errors)), _) => Err(Some(errors)),
         _ => Err(None),
     }
 }

@@ -17,8 +17,8 @@ use tokio::sync::Notify;
 use super::{
     command::AcquireRequest,
     lease::{LeaseCell, LeaseId},
+    majority::{KeyState, QuorumResult},
     seats::Seats,
-    tally::{Said, Verdict},
 };
 use crate::{
     clock::{self, Pulse},
@@ -284,7 +284,7 @@ impl Leases {
         id: LeaseId,
         node: NodeId,
         answer: &Result<RenewalAnswer, NodeError>,
-    ) -> Option<Said> {
+    ) -> Option<KeyState> {
         let mut entries = self.entries.borrow_mut();
         let entry = entries.get_mut(&id)?;
         if let Err(error) = answer {
@@ -310,26 +310,28 @@ impl Leases {
         id: LeaseId,
         sent: Timestamp,
         extended: Option<Ttl>,
-        verdict: &Verdict,
+        result: &QuorumResult,
     ) {
         let now = clock::now();
         if let Some(entry) = self.entries.borrow().get(&id) {
-            match verdict {
-                Verdict::Indeterminate(errors) => entry.cell.renewal_failed(sent, errors.clone()),
+            match result {
+                QuorumResult::Indeterminate(errors) => {
+                    entry.cell.renewal_failed(sent, errors.clone())
+                }
                 _ => entry.cell.renewal_succeeded(),
             }
         }
-        if matches!(verdict, Verdict::Ours) {
+        if matches!(result, QuorumResult::Ours) {
             self.with_seats(id, |seats| seats.prove(sent));
         }
-        self.update(id, |lease| match verdict {
-            Verdict::Ours => match extended {
+        self.update(id, |lease| match result {
+            QuorumResult::Ours => match extended {
                 Some(ttl) => lease.handle_extended(now, sent, ttl),
                 None => lease.handle_renewed(now, sent),
             },
-            Verdict::Gone | Verdict::GivenUp => lease.lose(LossReason::Gone),
-            Verdict::Other(holder) => lease.lose(LossReason::Taken { holder: holder.clone() }),
-            Verdict::Indeterminate(_) => lease.handle_unknown(now, random::jitter()),
+            QuorumResult::Gone | QuorumResult::GivenUp => lease.lose(LossReason::Gone),
+            QuorumResult::Other(holder) => lease.lose(LossReason::Taken { holder: holder.clone() }),
+            QuorumResult::Indeterminate(_) => lease.handle_unknown(now, random::jitter()),
         });
     }
 }

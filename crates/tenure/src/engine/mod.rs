@@ -16,6 +16,7 @@ mod leases;
 mod life;
 mod limits;
 mod lookout;
+mod majority;
 mod node_request;
 mod nodes;
 mod reaper;
@@ -24,7 +25,6 @@ mod repair;
 mod resume;
 mod seats;
 mod state;
-mod tally;
 mod vote;
 mod watch;
 

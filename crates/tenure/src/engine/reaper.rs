@@ -19,9 +19,9 @@ use super::{
     leases::Entry,
     life::Open,
     limits::LONGEST_LIMIT,
+    majority::{KeyState, MajorityCount, QuorumResult},
     seats::Seat,
     state::State,
-    tally::{Said, Tally, Verdict},
 };
 use crate::{
     clock::{self, Timers},
@@ -166,7 +166,7 @@ impl State {
             class: entry.class.clone(),
             held,
             lost,
-            tally: Tally::new(self.nodes.quorum()),
+            majority: MajorityCount::new(self.nodes.quorum()),
             reply,
             is_over: false,
         };
@@ -288,7 +288,7 @@ struct Giving {
     class: Class,
     held: Duration,
     lost: Option<LossReason>,
-    tally: Tally,
+    majority: MajorityCount,
     reply: Option<ReleaseReply>,
     is_over: bool,
 }
@@ -297,13 +297,13 @@ impl Giving {
     /// Takes one node's first answer, and answers the caller as soon as it is certain what they all
     /// come to.
     fn told(&mut self, answer: &Result<Answered, NodeError>) {
-        self.tally.add(Said::of_release(answer.as_ref().map(|(release, _)| release)));
+        self.majority.add(KeyState::of_release(answer.as_ref().map(|(release, _)| release)));
         if self.is_over {
             return;
         }
-        let Some(verdict) = self.tally.verdict() else { return };
+        let Some(result) = self.majority.result() else { return };
         self.is_over = true;
-        let result = self.judge(verdict);
+        let result = self.judge(result);
         if result.is_ok() {
             let number = self.cell.number();
             event::released(self.cell.key(), &self.class, number, self.held);
@@ -314,11 +314,11 @@ impl Giving {
         }
     }
 
-    fn judge(&mut self, verdict: Verdict) -> Result<(), ReleaseError> {
+    fn judge(&mut self, result: QuorumResult) -> Result<(), ReleaseError> {
         let key = self.cell.key();
-        let reason = match (verdict, self.lost.take()) {
-            (Verdict::Ours, None) => return Ok(()),
-            (Verdict::Indeterminate(errors), lost) => {
+        let reason = match (result, self.lost.take()) {
+            (QuorumResult::Ours, None) => return Ok(()),
+            (QuorumResult::Indeterminate(errors), lost) => {
                 errors.iter().for_each(|error| event::release_unconfirmed(key, error));
                 match lost {
                     Some(reason) => reason,
@@ -326,12 +326,12 @@ impl Giving {
                 }
             }
             // That its key was gone may have been noticed before.
-            (Verdict::GivenUp, None | Some(LossReason::Gone)) => {
+            (QuorumResult::GivenUp, None | Some(LossReason::Gone)) => {
                 return Err(ReleaseError::AlreadyReleased { key: key.clone() });
             }
-            (Verdict::Other(holder), _) => LossReason::Taken { holder },
+            (QuorumResult::Other(holder), _) => LossReason::Taken { holder },
             (_, Some(reason)) => reason,
-            (Verdict::Gone, None) => LossReason::Gone,
+            (QuorumResult::Gone, None) => LossReason::Gone,
         };
         Err(ReleaseError::NotHeld(self.cell.lost_by(reason)))
     }

@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 use super::{
     lease::{LeaseId, Leased},
     limits::{LONGEST_LIMIT, op_limit},
+    majority::{KeyState, MajorityCount, QuorumResult},
     state::State,
-    tally::{Said, Tally, Verdict},
 };
 use crate::{
     clock,
@@ -28,13 +28,13 @@ struct Round {
 
 struct OneLease {
     ttl: Ttl,
-    tally: Tally,
-    verdict: Option<Verdict>,
+    majority: MajorityCount,
+    result: Option<QuorumResult>,
     /// Nodes that have no key, and could.
     missing: Vec<NodeId>,
     purpose: Purpose,
-    /// Its holder waits for the verdict.
-    asked: Option<oneshot::Sender<Verdict>>,
+    /// Its holder waits for the result.
+    asked: Option<oneshot::Sender<QuorumResult>>,
 }
 
 /// Why the TTL is raised.
@@ -103,13 +103,13 @@ impl State {
         self: &Rc<Self>,
         batch: Batch,
         purpose: Purpose,
-        mut asked: Option<oneshot::Sender<Verdict>>,
+        mut asked: Option<oneshot::Sender<QuorumResult>>,
     ) {
         let leases = batch.iter().map(|(id, renewal)| {
             let lease = OneLease {
                 ttl: renewal.ttl,
-                tally: Tally::new(self.nodes.quorum()),
-                verdict: None,
+                majority: MajorityCount::new(self.nodes.quorum()),
+                result: None,
                 missing: Vec::new(),
                 purpose,
                 asked: asked.take(),
@@ -175,34 +175,34 @@ impl State {
         let state = match (answer, lease.purpose) {
             (Ok(_), _) | (Err(_), Purpose::Renewal) => self.leases.counted(id, node, answer),
             // How long a caller waits for its reply is the caller's affair.
-            (Err(error), _) => Some(Said::Indeterminate(error.clone())),
+            (Err(error), _) => Some(KeyState::Indeterminate(error.clone())),
         };
         let Some(mut state) = state else { return };
         if let (Ok(RenewalAnswer::Renewed), Some(doubt)) = (answer, doubt) {
-            state = Said::Indeterminate(doubt.clone());
+            state = KeyState::Indeterminate(doubt.clone());
         }
         if matches!(answer, Ok(RenewalAnswer::Gone)) {
             lease.missing.push(node);
         }
-        lease.tally.add(state);
-        if lease.verdict.is_none()
-            && let Some(verdict) = lease.tally.verdict()
+        lease.majority.add(state);
+        if lease.result.is_none()
+            && let Some(result) = lease.majority.result()
         {
-            match (&verdict, lease.purpose) {
-                (Verdict::Indeterminate(_), Purpose::Extension | Purpose::Proof) => {}
-                (Verdict::Ours, Purpose::Proof) => self.leases.prove(id, round.sent),
-                (verdict, purpose) => {
+            match (&result, lease.purpose) {
+                (QuorumResult::Indeterminate(_), Purpose::Extension | Purpose::Proof) => {}
+                (QuorumResult::Ours, Purpose::Proof) => self.leases.prove(id, round.sent),
+                (result, purpose) => {
                     let extended = (purpose == Purpose::Extension).then_some(lease.ttl);
-                    self.leases.answer(id, round.sent, extended, verdict);
+                    self.leases.answer(id, round.sent, extended, result);
                 }
             }
             if let Some(asked) = lease.asked.take() {
                 // A caller that has stopped waiting is no error; what the servers did stays done.
-                _ = asked.send(verdict.clone());
+                _ = asked.send(result.clone());
             }
-            lease.verdict = Some(verdict);
+            lease.result = Some(result);
         }
-        if matches!(lease.verdict, Some(Verdict::Ours)) {
+        if matches!(lease.result, Some(QuorumResult::Ours)) {
             let missing = std::mem::take(&mut lease.missing);
             drop(leases);
             missing.into_iter().for_each(|node| self.repair(id, node));
@@ -232,7 +232,7 @@ impl State {
             return Err(ExtendError::Config { key: cell.key().clone(), error });
         }
         match self.ask_for(id, renewal, Purpose::Extension).await {
-            Some(Verdict::Indeterminate(errors)) => {
+            Some(QuorumResult::Indeterminate(errors)) => {
                 Err(ExtendError::Unconfirmed(errors.of_lock(cell.key())))
             }
             Some(_) => self.leases.lost(id).map_or(Ok(()), |reason| Err(not_held(reason))),
@@ -254,12 +254,12 @@ impl State {
         let Some(renewal) = renewal else { return not_held(LossReason::Released) };
         let had_run_out = self.leases.lost(id).is_some();
         match self.ask_for(id, renewal, Purpose::Proof).await {
-            Some(Verdict::Indeterminate(errors)) => {
+            Some(QuorumResult::Indeterminate(errors)) => {
                 Err(RevalidateError::Unconfirmed(errors.of_lock(cell.key())))
             }
-            Some(Verdict::Gone | Verdict::GivenUp) => not_held(LossReason::Gone),
-            Some(Verdict::Other(holder)) => not_held(LossReason::Taken { holder }),
-            Some(Verdict::Ours) => {
+            Some(QuorumResult::Gone | QuorumResult::GivenUp) => not_held(LossReason::Gone),
+            Some(QuorumResult::Other(holder)) => not_held(LossReason::Taken { holder }),
+            Some(QuorumResult::Ours) => {
                 if had_run_out {
                     self.watch_later(id);
                 }
@@ -275,10 +275,10 @@ impl State {
         id: LeaseId,
         renewal: Renewal,
         purpose: Purpose,
-    ) -> Option<Verdict> {
-        let (asked, verdict) = oneshot::channel();
+    ) -> Option<QuorumResult> {
+        let (asked, result) = oneshot::channel();
         self.begin_round(vec![(id, renewal)], purpose, Some(asked));
-        verdict.await.ok()
+        result.await.ok()
     }
 
     pub(super) async fn ask_renewals(

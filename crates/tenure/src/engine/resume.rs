@@ -4,10 +4,10 @@ use tenure_core::{Confirmation, FencingToken, Held, LockKey, NodeId, Op, Reply, 
 
 use super::{
     limits::Limit,
+    majority::{KeyState, MajorityCount, QuorumResult},
     nodes::each,
     seats::Seat,
     state::State,
-    tally::{Said, Tally, Verdict},
 };
 use crate::{
     clock,
@@ -40,7 +40,7 @@ impl State {
         let call = |id| self.nodes.call_checked(id, op.clone(), longest, limit.span);
         let answers = each(self.nodes.iter().map(|(id, _)| call(id)).collect()).await;
         let now = clock::now();
-        let mut tally = Tally::new(quorum);
+        let mut majority = MajorityCount::new(quorum);
         let (mut numbers, mut seats, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         let mut others = None;
         for ((id, node), answer) in self.nodes.iter().zip(answers) {
@@ -54,31 +54,33 @@ impl State {
                 Ok(Reply::Granted(number)) => {
                     numbers.push((id, number));
                     seat = Seat::granted(Standing::default(), now).taken_up();
-                    Said::Ours
+                    KeyState::Ours
                 }
-                Ok(Reply::Free) => Said::Gone,
+                Ok(Reply::Free) => KeyState::Gone,
                 Ok(Reply::Held(held)) => {
                     let holder = held.holder.clone();
                     others = others.or(Some(held));
-                    Said::Other(holder)
+                    KeyState::Other(holder)
                 }
-                Ok(_) => Said::Indeterminate(NodeError::new(node.name(), NodeErrorKind::Protocol)),
-                Err(error) => Said::Indeterminate(limit.explain(error)),
+                Ok(_) => {
+                    KeyState::Indeterminate(NodeError::new(node.name(), NodeErrorKind::Protocol))
+                }
+                Err(error) => KeyState::Indeterminate(limit.explain(error)),
             };
-            if let Said::Indeterminate(error) = &state {
+            if let KeyState::Indeterminate(error) = &state {
                 failed.push(error.clone());
                 seat = Seat::unheard();
             }
-            tally.add(state);
+            majority.add(state);
             seats.push(seat);
         }
         let (granted, needed) = (numbers.len(), quorum.needed());
-        match (tally.verdict(), others) {
-            (Some(Verdict::Other(_)), Some(held)) => return Ok(Resumed::Held(held)),
-            (Some(Verdict::Gone | Verdict::Other(_) | Verdict::GivenUp), _) => {
+        match (majority.result(), others) {
+            (Some(QuorumResult::Other(_)), Some(held)) => return Ok(Resumed::Held(held)),
+            (Some(QuorumResult::Gone | QuorumResult::Other(_) | QuorumResult::GivenUp), _) => {
                 return Ok(Resumed::Free);
             }
-            (Some(Verdict::Ours), _) => {
+            (Some(QuorumResult::Ours), _) => {
                 let agreed =
                     self.agreed(numbers, key, token, (ttl, longest), limit, &mut failed).await;
                 if let Some(number) = agreed {

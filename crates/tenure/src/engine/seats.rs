@@ -2,7 +2,7 @@
 
 use tenure_core::{NodeId, RenewalAnswer, Timestamp};
 
-use super::tally::Said;
+use super::majority::KeyState;
 use crate::{error::NodeError, node::Standing};
 
 /// What is known of a lease on one node.
@@ -97,25 +97,25 @@ impl Seats {
         node: NodeId,
         answer: &Result<RenewalAnswer, NodeError>,
         has_run_out: bool,
-    ) -> Option<Said> {
+    ) -> Option<KeyState> {
         let seat = self.seats.get_mut(node.0)?;
         Some(match answer {
             Ok(RenewalAnswer::Renewed) => {
                 let since = *seat.since.get_or_insert(now);
                 let is_doubtful = has_run_out && seat.may_be_made_anew();
-                if since <= self.proved && !is_doubtful { Said::Ours } else { Said::Gone }
+                if since <= self.proved && !is_doubtful { KeyState::Ours } else { KeyState::Gone }
             }
             Ok(RenewalAnswer::Other(holder)) => {
                 seat.since = None;
-                Said::Other(holder.clone())
+                KeyState::Other(holder.clone())
             }
             Ok(RenewalAnswer::Gone) => {
                 seat.since = None;
-                Said::Gone
+                KeyState::Gone
             }
             // It comes as an error.
             Ok(RenewalAnswer::Refused(_)) => return None,
-            Err(error) => Said::Indeterminate(error.clone()),
+            Err(error) => KeyState::Indeterminate(error.clone()),
         })
     }
 
@@ -166,7 +166,7 @@ mod tests {
 
     fn is_ours(seats: &mut Seats, now: u64, node: usize, has_run_out: bool) -> bool {
         let answer = Ok(RenewalAnswer::Renewed);
-        matches!(seats.renewed(at(now), NodeId(node), &answer, has_run_out), Some(Said::Ours))
+        matches!(seats.renewed(at(now), NodeId(node), &answer, has_run_out), Some(KeyState::Ours))
     }
 
     fn renew(seats: &mut Seats, now: u64, node: usize) -> bool {
@@ -191,7 +191,7 @@ mod tests {
         let other = RenewalAnswer::Other(Holder::from_value(b"x"));
         for (lost, now) in [(RenewalAnswer::Gone, 20), (other, 30)] {
             let state = seats.renewed(at(now), NodeId(1), &Ok(lost), false);
-            assert!(matches!(state, Some(Said::Gone | Said::Other(_))));
+            assert!(matches!(state, Some(KeyState::Gone | KeyState::Other(_))));
             seats.told(at(now + 1), NodeId(1), true);
             assert!(!renew(&mut seats, now + 2, 1));
             assert!(renew(&mut seats, now + 2, 0));

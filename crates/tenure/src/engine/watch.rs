@@ -7,7 +7,7 @@ use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Duration};
 use tenure_core::{NodeId, RenewalAnswer, Timestamp, Ttl};
 use tokio::sync::Notify;
 
-use super::{lease::LeaseId, state::State, tally::Verdict};
+use super::{lease::LeaseId, majority::QuorumResult, state::State};
 use crate::{
     clock,
     node::{Watch, Watched},
@@ -96,11 +96,11 @@ impl State {
             .map(|(answers, _)| answers.as_slice())
         {
             Ok([RenewalAnswer::Gone]) => {
-                self.leases.answer(id, clock::now(), None, &Verdict::Gone);
+                self.leases.answer(id, clock::now(), None, &QuorumResult::Gone);
             }
             Ok([RenewalAnswer::Other(holder)]) => {
-                let verdict = Verdict::Other(holder.clone());
-                self.leases.answer(id, clock::now(), None, &verdict);
+                let result = QuorumResult::Other(holder.clone());
+                self.leases.answer(id, clock::now(), None, &result);
             }
             Ok([RenewalAnswer::Renewed]) => self.watch(id),
             // It is unknown now; the next renewal will show it.

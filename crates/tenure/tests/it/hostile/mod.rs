@@ -80,12 +80,12 @@ impl<'a> Scene<'a> {
         Self { honest, key, stage, client, _hostile: hostile }
     }
 
-    fn ask(&mut self, stage: Stage, what: &str) -> Said {
+    fn ask(&mut self, stage: Stage, what: &str) -> KeyState {
         *self.stage.lock().unwrap() = stage;
         self.client.tell(what);
         let said = self.client.hear();
         *self.stage.lock().unwrap() = Stage::None;
-        Said(said)
+        KeyState(said)
     }
 
     /// On how many servers the key is that token.
@@ -116,7 +116,7 @@ impl<'a> Scene<'a> {
         answer
     }
 
-    fn holds(&mut self) -> Said {
+    fn holds(&mut self) -> KeyState {
         let said = self.ask(Stage::None, "acquire");
         assert_eq!(said.word(), "granted", "{said}");
         said
@@ -167,9 +167,9 @@ impl<'a> Scene<'a> {
 }
 
 /// A line of the client: a word, a number, a token or a reason.
-struct Said(String);
+struct KeyState(String);
 
-impl Said {
+impl KeyState {
     fn word(&self) -> &str {
         self.0.split(' ').next().unwrap()
     }
@@ -183,7 +183,7 @@ impl Said {
     }
 }
 
-impl fmt::Display for Said {
+impl fmt::Display for KeyState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

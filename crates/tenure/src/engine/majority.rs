@@ -6,7 +6,7 @@ use crate::error::{NodeError, NodeErrors};
 
 /// What one node says of a lease.
 #[derive(Clone, Debug)]
-pub(super) enum Said {
+pub(super) enum KeyState {
     /// Its key is there; or it was, and is released.
     Ours,
     /// Its key is not there; or it was not all the time.
@@ -19,7 +19,7 @@ pub(super) enum Said {
     Indeterminate(NodeError),
 }
 
-impl Said {
+impl KeyState {
     /// What the answer to a release says.
     pub(super) fn of_release(answer: Result<&Release, &NodeError>) -> Self {
         match answer {
@@ -34,7 +34,7 @@ impl Said {
 
 /// What it comes to.
 #[derive(Clone, Debug)]
-pub(super) enum Verdict {
+pub(super) enum QuorumResult {
     /// A majority of all nodes has the key.
     Ours,
     /// So many do not that no majority can, and most of those have no key.
@@ -51,7 +51,7 @@ pub(super) enum Verdict {
 /// Counts what the nodes say. The unreachable ones count among all: a majority of the others could
 /// exist twice.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct MajorityCount {
     quorum: Quorum,
     ours: usize,
     gone: usize,
@@ -60,42 +60,44 @@ pub(super) struct Tally {
     failed: Vec<NodeError>,
 }
 
-impl Tally {
+impl MajorityCount {
     pub(super) const fn new(quorum: Quorum) -> Self {
         Self { quorum, ours: 0, gone: 0, others: Vec::new(), given_up: 0, failed: Vec::new() }
     }
 
     /// Takes what one more node says.
-    pub(super) fn add(&mut self, state: Said) {
+    pub(super) fn add(&mut self, state: KeyState) {
         match state {
-            Said::Ours => self.ours += 1,
-            Said::Gone => self.gone += 1,
-            Said::Other(holder) => self.others.push(holder),
-            Said::GivenUp => self.given_up += 1,
-            Said::Indeterminate(error) => self.failed.push(error),
+            KeyState::Ours => self.ours += 1,
+            KeyState::Gone => self.gone += 1,
+            KeyState::Other(holder) => self.others.push(holder),
+            KeyState::GivenUp => self.given_up += 1,
+            KeyState::Indeterminate(error) => self.failed.push(error),
         }
     }
 
-    /// The verdict, as soon as no further answer can change it.
-    pub(super) fn verdict(&self) -> Option<Verdict> {
+    /// The result, as soon as no further answer can change it.
+    pub(super) fn result(&self) -> Option<QuorumResult> {
         let (needed, nodes) = (self.quorum.needed(), self.quorum.nodes());
         let against = self.gone + self.others.len();
         let had_it = self.ours + self.given_up;
         let open = nodes.saturating_sub(had_it + against + self.failed.len());
         if self.ours >= needed {
-            return Some(Verdict::Ours);
+            return Some(QuorumResult::Ours);
         }
         if had_it >= needed && self.ours + open < needed {
-            return Some(Verdict::GivenUp);
+            return Some(QuorumResult::GivenUp);
         }
         if against > nodes - needed {
             let taken = self.others.first().filter(|_| self.others.len() >= self.gone);
-            return Some(taken.map_or(Verdict::Gone, |holder| Verdict::Other(holder.clone())));
+            return Some(
+                taken.map_or(QuorumResult::Gone, |holder| QuorumResult::Other(holder.clone())),
+            );
         }
         let is_certain = had_it + open < needed && against + open <= nodes - needed;
         // When all have answered there is a reason: else one of the two above would be the case.
         let reasons = self.failed.iter().filter(|_| is_certain || open == 0);
-        NodeErrors::of(reasons.cloned()).map(Verdict::Indeterminate)
+        NodeErrors::of(reasons.cloned()).map(QuorumResult::Indeterminate)
     }
 }
 
@@ -104,24 +106,24 @@ mod tests {
     use super::*;
     use crate::error::NodeErrorKind;
 
-    fn verdict(nodes: usize, said: &str) -> &'static str {
-        let mut tally = Tally::new(Quorum::new(nodes).unwrap());
+    fn result(nodes: usize, said: &str) -> &'static str {
+        let mut majority = MajorityCount::new(Quorum::new(nodes).unwrap());
         for one in said.chars() {
-            tally.add(match one {
-                'y' => Said::Ours,
-                'g' => Said::Gone,
-                'o' => Said::Other(Holder::from_value(b"x")),
-                'u' => Said::GivenUp,
-                _ => Said::Indeterminate(NodeError::new(&"n".into(), NodeErrorKind::TimedOut)),
+            majority.add(match one {
+                'y' => KeyState::Ours,
+                'g' => KeyState::Gone,
+                'o' => KeyState::Other(Holder::from_value(b"x")),
+                'u' => KeyState::GivenUp,
+                _ => KeyState::Indeterminate(NodeError::new(&"n".into(), NodeErrorKind::TimedOut)),
             });
         }
-        match tally.verdict() {
+        match majority.result() {
             None => "open",
-            Some(Verdict::Ours) => "ours",
-            Some(Verdict::Gone) => "gone",
-            Some(Verdict::Other(_)) => "other",
-            Some(Verdict::GivenUp) => "given up",
-            Some(Verdict::Indeterminate(_)) => "unknown",
+            Some(QuorumResult::Ours) => "ours",
+            Some(QuorumResult::Gone) => "gone",
+            Some(QuorumResult::Other(_)) => "other",
+            Some(QuorumResult::GivenUp) => "given up",
+            Some(QuorumResult::Indeterminate(_)) => "unknown",
         }
     }
 
@@ -160,7 +162,7 @@ mod tests {
             (5, "uug", "open"),
             (5, "uuyee", "given up"),
         ] {
-            assert_eq!(verdict(nodes, said), means, "{nodes} nodes: {said}");
+            assert_eq!(result(nodes, said), means, "{nodes} nodes: {said}");
         }
     }
 }
