@@ -294,7 +294,7 @@ impl<'a> Acquisition<'a> {
         let now = clock::now();
         let seats = match self.state.nodes.sole() {
             Some(_) => {
-                let seat = Seat::granted(self.waiter.standing_as_holder(), now);
+                let seat = Seat::granted(self.waiter.residue_as_holder(), now);
                 let is_taken_up = matches!(self.request.how, How::Resume(_));
                 vec![if is_taken_up { seat.taken_up() } else { seat }]
             }
@@ -318,12 +318,12 @@ impl Drop for Acquisition<'_> {
         match &mut self.round {
             None => {
                 let (key, token) = of();
-                self.state.undo(NodeId(0), key, token, self.waiter.standing(), until);
+                self.state.undo(NodeId(0), key, token, self.waiter.residue(), until);
             }
             Some(round) => {
-                while let Some((node, standing)) = round.poll_undo() {
+                while let Some((node, residue)) = round.poll_undo() {
                     let (key, token) = of();
-                    self.state.undo(node, key, token, standing, until);
+                    self.state.undo(node, key, token, residue, until);
                 }
             }
         }

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     clock,
     error::{NodeError, NodeErrorKind, NodeErrors},
-    node::Standing,
+    node::Residue,
     report::NodeReport,
 };
 
@@ -74,8 +74,8 @@ impl State {
         let taken = nodes.map(|((id, node), answer)| match answer {
             Ok(Reply::Faulty(fault)) => Err(NodeError::of_fault(node.name(), fault, key)),
             Err(error) if error.may_be_applied() => {
-                let standing = Standing { ambiguous: true, ..Standing::default() };
-                self.undo(id, key.clone(), token.clone(), standing, clock::now());
+                let residue = Residue { ambiguous: true, ..Residue::default() };
+                self.undo(id, key.clone(), token.clone(), residue, clock::now());
                 Err(error)
             }
             answer => answer,

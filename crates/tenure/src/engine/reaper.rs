@@ -27,7 +27,7 @@ use crate::{
     clock::{self, Timers},
     error::{NodeError, NodeErrorKind, ReleaseError},
     event::{self, Class},
-    node::{LATEST_ARRIVAL, Standing},
+    node::{LATEST_ARRIVAL, Residue},
     random, task,
 };
 
@@ -102,7 +102,7 @@ struct Unwanted {
     node: NodeId,
     key: LockKey,
     token: Token,
-    standing: Standing,
+    residue: Residue,
     /// The number to leave behind, where several nodes vote.
     number: Option<FencingToken>,
     /// The key has ended by then, and there is nothing to release.
@@ -116,11 +116,11 @@ impl State {
         node: NodeId,
         key: LockKey,
         token: Token,
-        standing: Standing,
+        residue: Residue,
         until: Timestamp,
     ) {
         let until = until + LATEST_ARRIVAL;
-        let unwanted = Unwanted { node, key, token, standing, number: None, until };
+        let unwanted = Unwanted { node, key, token, residue, number: None, until };
         // Queued now, behind the attempt's own request.
         let first = self.ask_release(&unwanted);
         let job = Job::begin(self, false);
@@ -133,14 +133,14 @@ impl State {
     /// Repeats the release of a key whose request may still arrive.
     async fn until_undone(&self, mut unwanted: Unwanted, first: Result<Answered, NodeError>) {
         // The connection may still deliver the attempt, after its undoing over the next one.
-        unwanted.standing.ambiguous |= first.as_ref().is_err_and(NodeError::may_be_applied);
+        unwanted.residue.ambiguous |= first.as_ref().is_err_and(NodeError::may_be_applied);
         if self.until_answered(&unwanted, first).await.is_err() {
             return;
         }
         // A connection that broke may still deliver the attempt, after this release. It may
         // have broken after the attempt was given up, when nobody noticed it any more.
         if !self.nodes.get(unwanted.node).is_cut_off_from_the_past() {
-            unwanted.standing.ambiguous = true;
+            unwanted.residue.ambiguous = true;
             self.timers.sleep_until(clock::now() + LATE_LOOK).await;
             let again = self.ask_release(&unwanted).await;
             _ = self.until_answered(&unwanted, again).await;
@@ -173,8 +173,8 @@ impl State {
         let giving = Rc::new(RefCell::new(giving));
         for ((node, _), seat) in self.nodes.iter().zip(entry.seats.iter()) {
             let (key, token) = (key.clone(), token.clone());
-            let standing = seat.standing_at_release();
-            let unwanted = Unwanted { node, key, token, standing, number, until };
+            let residue = seat.residue_at_release();
+            let unwanted = Unwanted { node, key, token, residue, number, until };
             self.give_back_on_one(unwanted, yield_ms, seat, Rc::clone(&giving));
         }
         entry.settle();
@@ -259,7 +259,7 @@ impl State {
         unwanted: &Unwanted,
         yield_ms: u64,
     ) -> impl Future<Output = Result<Answered, NodeError>> + use<> {
-        let Standing { entries, ambiguous } = unwanted.standing.clone();
+        let Residue { entries, ambiguous } = unwanted.residue.clone();
         let (key, token) = (unwanted.key.clone(), unwanted.token.clone());
         let op =
             Op::Release { key, token, entries, bury: ambiguous, yield_ms, number: unwanted.number };

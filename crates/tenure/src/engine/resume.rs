@@ -12,7 +12,7 @@ use super::{
 use crate::{
     clock,
     error::{NoQuorum, NodeError, NodeErrorKind},
-    node::Standing,
+    node::Residue,
 };
 
 /// What became of it.
@@ -53,7 +53,7 @@ impl State {
             let state = match answer {
                 Ok(Reply::Granted(number)) => {
                     numbers.push((id, number));
-                    seat = Seat::granted(Standing::default(), now).taken_up();
+                    seat = Seat::granted(Residue::default(), now).taken_up();
                     KeyState::Ours
                 }
                 Ok(Reply::Free) => KeyState::Gone,

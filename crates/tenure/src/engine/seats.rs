@@ -3,13 +3,13 @@
 use tenure_core::{NodeId, RenewalAnswer, Timestamp};
 
 use super::majority::KeyState;
-use crate::{error::NodeError, node::Standing};
+use crate::{error::NodeError, node::Residue};
 
 /// What is known of a lease on one node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seat {
     /// What of its wait may still be on the node.
-    pub(super) standing: Standing,
+    pub(super) residue: Residue,
     /// When the node first reported to have the key, since which it has not reported to have
     /// lost it.
     since: Option<Timestamp>,
@@ -23,8 +23,8 @@ pub(super) struct Seat {
 
 impl Seat {
     /// The node has the key, as it reported at `now`.
-    pub(super) fn granted(standing: Standing, now: Timestamp) -> Self {
-        Self { standing, since: Some(now), ..Self::default() }
+    pub(super) fn granted(residue: Residue, now: Timestamp) -> Self {
+        Self { residue, since: Some(now), ..Self::default() }
     }
 
     /// The same, for a lease that was resumed.
@@ -33,10 +33,10 @@ impl Seat {
     }
 
     /// What of it a release has to reckon with.
-    pub(super) fn standing_at_release(&self) -> Standing {
-        let mut standing = self.standing.clone();
-        standing.ambiguous |= self.is_taken_up;
-        standing
+    pub(super) fn residue_at_release(&self) -> Residue {
+        let mut residue = self.residue.clone();
+        residue.ambiguous |= self.is_taken_up;
+        residue
     }
 
     /// Whether nothing of the lease is on the node, nor may yet arrive there.
@@ -46,7 +46,7 @@ impl Seat {
 
     /// Whether a request for the key may still arrive.
     fn may_be_made_anew(&self) -> bool {
-        self.is_unsure || self.standing.ambiguous
+        self.is_unsure || self.residue.ambiguous
     }
 
     /// The node was asked for the key, and has not answered.
@@ -149,7 +149,7 @@ impl Seats {
     /// The node did not answer that: the request may be carried out at any time.
     pub(super) fn indeterminate(&mut self, node: NodeId) {
         if let Some(seat) = self.seats.get_mut(node.0) {
-            seat.standing.ambiguous = true;
+            seat.residue.ambiguous = true;
         }
     }
 }
@@ -176,7 +176,7 @@ mod tests {
     /// The second node has its key since after the first renewal was sent.
     #[test]
     fn a_key_with_a_gap_does_not_count() {
-        let granted = Seat::granted(Standing::default(), at(1));
+        let granted = Seat::granted(Residue::default(), at(1));
         let mut seats = Seats::new(vec![granted, Seat::asked()], at(1));
         assert!(renew(&mut seats, 10, 0));
         assert!(!renew(&mut seats, 11, 1), "seen for the first time");
@@ -206,7 +206,7 @@ mod tests {
         let mut indeterminate = Seats::new(vec![Seat::default()], at(1));
         indeterminate.indeterminate(NodeId(0));
         let indeterminate = indeterminate.seats.remove(0);
-        let granted = Seat::granted(Standing::default(), at(1));
+        let granted = Seat::granted(Residue::default(), at(1));
         for (seat, is_vacant, is_ambiguous) in [
             (Seat::default(), true, false),
             (granted.clone(), false, false),
@@ -215,7 +215,7 @@ mod tests {
             (granted.taken_up(), false, true),
             (Seat::unheard(), false, true),
         ] {
-            let found = (seat.is_vacant(), seat.standing_at_release().ambiguous);
+            let found = (seat.is_vacant(), seat.residue_at_release().ambiguous);
             assert_eq!(found, (is_vacant, is_ambiguous), "{seat:?}");
         }
     }
@@ -224,7 +224,7 @@ mod tests {
     /// last proof.
     #[test]
     fn after_expiry_only_a_key_that_cannot_be_new_counts() {
-        let granted = || Seat::granted(Standing::default(), at(1));
+        let granted = || Seat::granted(Residue::default(), at(1));
         let mut seats = Seats::new(vec![granted(), granted(), Seat::default()], at(1));
         seats.ask(NodeId(1));
         seats.indeterminate(NodeId(1));

@@ -11,7 +11,7 @@ mod watch;
 
 pub(crate) use hearer::Hearer;
 pub(crate) use run::Run;
-pub(crate) use waiter::{Brought, News, Standing, Waiter};
+pub(crate) use waiter::{Brought, News, Residue, Waiter};
 pub(crate) use watch::{Watch, Watched};
 
 use std::{

@@ -75,14 +75,14 @@ impl Waiter {
     }
 
     /// Every trace of it that may be on a node, for its release.
-    pub(crate) fn standing(&self) -> Standing {
-        Standing { entries: self.entries.borrow().clone(), ambiguous: self.ambiguous.get() }
+    pub(crate) fn residue(&self) -> Residue {
+        Residue { entries: self.entries.borrow().clone(), ambiguous: self.ambiguous.get() }
     }
 
     /// The same, once it holds the lock: a grant takes its entry out of the queue, so there is
     /// nothing but what a dead connection may still bring.
-    pub(crate) fn standing_as_holder(&self) -> Standing {
-        if self.ambiguous.get() { self.standing() } else { Standing::default() }
+    pub(crate) fn residue_as_holder(&self) -> Residue {
+        if self.ambiguous.get() { self.residue() } else { Residue::default() }
     }
 
     pub(crate) fn set_ambiguous(&self) {
@@ -116,7 +116,7 @@ impl Waiter {
 
 /// What may be on a node under a token, beside the lock itself.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct Residue {
     /// The places that it may have in the queue.
     pub(crate) entries: Vec<Entry>,
     /// A command under it may still arrive, over a connection that ended: it must do nothing.
@@ -212,7 +212,7 @@ mod tests {
             let before = connection.checked_sub(1).map(Channel::new);
             assert_eq!(place.previous.map(|entry| entry.channel), before);
         }
-        let entries = waiter.standing().entries;
+        let entries = waiter.residue().entries;
         assert_eq!(entries.len(), MOST_ENTRIES);
         assert_eq!(entries.last().map(|entry| entry.channel.clone()), Some(Channel::new(9_999)));
     }
@@ -222,10 +222,10 @@ mod tests {
         let token = Token::new(7, &HolderLabel::new("h").unwrap());
         let waiter = Waiter::new(token, Ttl::new(Duration::from_secs(1)).unwrap());
         _ = waiter.place(&Channel::new(9), &Brought::default());
-        assert_eq!(waiter.standing().entries.len(), 1);
-        assert!(waiter.standing_as_holder().entries.is_empty());
+        assert_eq!(waiter.residue().entries.len(), 1);
+        assert!(waiter.residue_as_holder().entries.is_empty());
         waiter.set_ambiguous();
-        let standing = waiter.standing_as_holder();
-        assert!(standing.ambiguous && standing.entries.len() == 1);
+        let residue = waiter.residue_as_holder();
+        assert!(residue.ambiguous && residue.entries.len() == 1);
     }
 }

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     clock,
     error::{NodeError, NodeErrorKind},
-    node::Standing,
+    node::Residue,
     task,
 };
 
@@ -261,17 +261,17 @@ impl QuorumRound {
     }
 
     /// The next node where something of a failed attempt may be, or may yet arrive.
-    pub(super) fn poll_undo(&mut self) -> Option<(NodeId, Standing)> {
+    pub(super) fn poll_undo(&mut self) -> Option<(NodeId, Residue)> {
         while let Some(id) = self.attempt.poll_undo() {
             let node = self.nodes.get(id.0)?;
             if node.granted_in_doubt.is_some() {
-                return Some((id, Standing::default()));
+                return Some((id, Residue::default()));
             }
             let trouble = node.trouble.as_ref().filter(|_| node.answered);
             let ambiguous = trouble.is_some_and(NodeError::may_be_applied);
             // A request that was never sent is not sent any more.
             if trouble.is_none() || ambiguous || self.attempt.holds(id) {
-                return Some((id, Standing { ambiguous, ..Standing::default() }));
+                return Some((id, Residue { ambiguous, ..Residue::default() }));
             }
         }
         None
@@ -282,13 +282,13 @@ impl QuorumRound {
         let now = clock::now();
         let seats = self.nodes.iter().enumerate().map(|(index, node)| {
             if self.attempt.holds(NodeId(index)) {
-                return Seat::granted(Standing::default(), now);
+                return Seat::granted(Residue::default(), now);
             }
             let mut seat = Seat::asked();
             if node.answered && node.granted_in_doubt.is_none() {
                 let trouble = node.trouble.as_ref();
                 seat.is_unsure = trouble.is_some_and(NodeError::may_be_applied);
-                seat.standing.ambiguous = seat.is_unsure;
+                seat.residue.ambiguous = seat.is_unsure;
             }
             seat
         });
