@@ -11,8 +11,8 @@ use super::{
     command::{AcquireRequest, How},
     lease::{Holding, LeaseCell},
     limits::{self, Limit},
+    placement::{NodeHold, Placement},
     resume::Resumed,
-    seats::{Seat, Seats},
     state::State,
     vote::{Failed, QuorumRound},
 };
@@ -66,7 +66,7 @@ pub(super) struct Acquisition<'a> {
     /// The attempt at several nodes; in a box, since most wait at one.
     round: Option<Box<QuorumRound>>,
     /// Where several nodes have the key, once they do.
-    seats: Vec<Seat>,
+    holds: Vec<NodeHold>,
 }
 
 impl<'a> Acquisition<'a> {
@@ -85,8 +85,8 @@ impl<'a> Acquisition<'a> {
         };
         let waiter =
             Waiter::new(token, claim(request.settings.ttl, state.nodes.first().round_trip()));
-        let (sent, round, seats) = (Timestamp::default(), None, Vec::new());
-        Ok(Self { state, request, waiter, open: false, sent, seen, round, seats })
+        let (sent, round, holds) = (Timestamp::default(), None, Vec::new());
+        Ok(Self { state, request, waiter, open: false, sent, seen, round, holds })
     }
 
     pub(super) fn is_queued(&self) -> bool {
@@ -121,7 +121,7 @@ impl<'a> Acquisition<'a> {
         self.seen = self.seen.max(round.seen());
         match result {
             Ok(number) => {
-                self.seats = round.seats();
+                self.holds = round.placement();
                 AttemptResult::Acquired(number, self.sent)
             }
             Err(Failed::Held(held)) => {
@@ -139,8 +139,8 @@ impl<'a> Acquisition<'a> {
         let AcquireRequest { key, settings, max_ttl, .. } = self.request;
         let ttls = (settings.ttl, *max_ttl);
         match self.state.resumed(key, token, ttls, limit).await {
-            Ok(Resumed::Yes(number, seats)) => {
-                self.seats = seats;
+            Ok(Resumed::Yes(number, placement)) => {
+                self.holds = placement;
                 AttemptResult::Acquired(number, self.sent)
             }
             Ok(Resumed::Held(held)) => AttemptResult::Held(held),
@@ -277,9 +277,9 @@ impl<'a> Acquisition<'a> {
         let token = self.waiter.token().clone();
         let cell = Arc::new(LeaseCell::new(key.clone(), token, number, deadline, life));
         let id = self.state.fresh_lease();
-        let seats = self.seats();
+        let placement = self.placement();
         let cell_of_lease = Arc::clone(&cell);
-        self.state.leases.insert(id, sent, self.request, cell_of_lease, seats);
+        self.state.leases.insert(id, sent, self.request, cell_of_lease, placement);
         self.state.watch_later(id);
         if let Some(round) = self.round.take() {
             round.follow(self.state, id);
@@ -290,17 +290,17 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Where it has its key, now that it is held.
-    fn seats(&mut self) -> Seats {
+    fn placement(&mut self) -> Placement {
         let now = clock::now();
-        let seats = match self.state.nodes.sole() {
+        let holds = match self.state.nodes.sole() {
             Some(_) => {
-                let seat = Seat::granted(self.waiter.residue_as_holder(), now);
+                let hold = NodeHold::granted(self.waiter.residue_as_holder(), now);
                 let is_taken_up = matches!(self.request.how, How::Resume(_));
-                vec![if is_taken_up { seat.taken_up() } else { seat }]
+                vec![if is_taken_up { hold.taken_up() } else { hold }]
             }
-            None => std::mem::take(&mut self.seats),
+            None => std::mem::take(&mut self.holds),
         };
-        Seats::new(seats, now)
+        Placement::new(holds, now)
     }
 
     fn error(&self, kind: NodeErrorKind) -> NodeError {

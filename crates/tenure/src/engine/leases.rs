@@ -18,7 +18,7 @@ use super::{
     command::AcquireRequest,
     lease::{LeaseCell, LeaseId},
     majority::{KeyState, QuorumResult},
-    seats::Seats,
+    placement::Placement,
 };
 use crate::{
     clock::{self, Pulse},
@@ -48,7 +48,7 @@ pub(super) struct Entry {
     pub(super) class: Class,
     pub(super) granted: Timestamp,
     /// Where it has its key.
-    pub(super) seats: Seats,
+    pub(super) placement: Placement,
     /// Nodes that have lost the key are given it again.
     repair: bool,
     pub(super) yield_to_pollers: Option<NonZeroU32>,
@@ -89,7 +89,7 @@ impl Leases {
         sent: Timestamp,
         request: &AcquireRequest,
         cell: Arc<LeaseCell>,
-        seats: Seats,
+        placement: Placement,
     ) {
         let AcquireRequest { settings, class, repair, yield_to_pollers, max_ttl, .. } = request;
         let lease = Lease::new(sent, *settings);
@@ -100,7 +100,7 @@ impl Leases {
             cell,
             class: class.clone(),
             granted: sent,
-            seats,
+            placement,
             repair: *repair,
             yield_to_pollers: *yield_to_pollers,
             max_ttl: *max_ttl,
@@ -217,12 +217,12 @@ impl Leases {
     }
 
     /// Changes what is known of a lease's keys; `None` when it was released.
-    pub(super) fn with_seats<T>(
+    pub(super) fn with_placement<T>(
         &self,
         id: LeaseId,
-        change: impl FnOnce(&mut Seats) -> T,
+        change: impl FnOnce(&mut Placement) -> T,
     ) -> Option<T> {
-        self.entries.borrow_mut().get_mut(&id).map(|entry| change(&mut entry.seats))
+        self.entries.borrow_mut().get_mut(&id).map(|entry| change(&mut entry.placement))
     }
 
     /// Why a lease is lost that was not released.
@@ -292,13 +292,13 @@ impl Leases {
         }
         let now = clock::now();
         let has_run_out = entry.lease.lost().is_some() || now >= entry.lease.deadline();
-        entry.seats.renewed(now, node, answer, has_run_out)
+        entry.placement.renewed(now, node, answer, has_run_out)
     }
 
     /// A majority had the key at `sent`, and all the time before.
     pub(super) fn prove(&self, id: LeaseId, sent: Timestamp) {
         let now = clock::now();
-        self.with_seats(id, |seats| seats.prove(sent));
+        self.with_placement(id, |placement| placement.prove(sent));
         self.update(id, |lease| lease.handle_time(now));
         self.update(id, |lease| lease.handle_proved(now, sent));
     }
@@ -322,7 +322,7 @@ impl Leases {
             }
         }
         if matches!(result, QuorumResult::Ours) {
-            self.with_seats(id, |seats| seats.prove(sent));
+            self.with_placement(id, |placement| placement.prove(sent));
         }
         self.update(id, |lease| match result {
             QuorumResult::Ours => match extended {

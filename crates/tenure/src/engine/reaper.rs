@@ -20,7 +20,7 @@ use super::{
     life::Open,
     limits::LONGEST_LIMIT,
     majority::{KeyState, MajorityCount, QuorumResult},
-    seats::Seat,
+    placement::NodeHold,
     state::State,
 };
 use crate::{
@@ -171,11 +171,11 @@ impl State {
             is_over: false,
         };
         let giving = Rc::new(RefCell::new(giving));
-        for ((node, _), seat) in self.nodes.iter().zip(entry.seats.iter()) {
+        for ((node, _), hold) in self.nodes.iter().zip(entry.placement.iter()) {
             let (key, token) = (key.clone(), token.clone());
-            let residue = seat.residue_at_release();
+            let residue = hold.residue_at_release();
             let unwanted = Unwanted { node, key, token, residue, number, until };
-            self.give_back_on_one(unwanted, yield_ms, seat, Rc::clone(&giving));
+            self.give_back_on_one(unwanted, yield_ms, hold, Rc::clone(&giving));
         }
         entry.settle();
     }
@@ -184,11 +184,11 @@ impl State {
         self: &Rc<Self>,
         unwanted: Unwanted,
         yield_ms: u64,
-        seat: &Seat,
+        hold: &NodeHold,
         giving: Rc<RefCell<Giving>>,
     ) {
         let is_one_of_several = unwanted.number.is_some();
-        let (is_unsure, is_vacant) = (seat.is_unsure, is_one_of_several && seat.is_vacant());
+        let (is_unsure, is_vacant) = (hold.is_unsure, is_one_of_several && hold.is_vacant());
         let first = self.ask_opening(&unwanted, yield_ms);
         let job = Job::begin(self, is_vacant);
         task::spawn(async move {

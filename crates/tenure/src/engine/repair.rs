@@ -17,7 +17,7 @@ impl State {
         let Some(cell) = self.leases.held(id) else { return };
         let Some(ttl) = self.leases.ttl(id) else { return };
         let Some(longest) = self.leases.max_ttl(id) else { return };
-        self.leases.with_seats(id, |seats| seats.ask(node));
+        self.leases.with_placement(id, |placement| placement.ask(node));
         let (key, token) = (cell.key().clone(), cell.token().clone());
         let proposal = Some(cell.number());
         let op = Op::Acquire { key, token, ttl, proposal, place: None };
@@ -44,20 +44,20 @@ impl State {
         let now = clock::now();
         match answer.as_ref().map(vote_of) {
             Ok(Reply::Granted(number)) => {
-                self.leases.with_seats(id, |seats| match is_in_time {
-                    true => seats.voted(node),
-                    false => seats.told(now, node, true),
+                self.leases.with_placement(id, |placement| match is_in_time {
+                    true => placement.voted(node),
+                    false => placement.told(now, node, true),
                 });
                 self.confirm_late(id, node, *number);
             }
             Ok(Reply::Held(_) | Reply::Faulty(_)) => {
-                self.leases.with_seats(id, |seats| seats.told(now, node, false));
+                self.leases.with_placement(id, |placement| placement.told(now, node, false));
             }
             Err(error) if !error.may_be_applied() => {
-                self.leases.with_seats(id, |seats| seats.told(now, node, false));
+                self.leases.with_placement(id, |placement| placement.told(now, node, false));
             }
             Ok(_) | Err(_) => {
-                self.leases.with_seats(id, |seats| seats.indeterminate(node));
+                self.leases.with_placement(id, |placement| placement.indeterminate(node));
             }
         }
     }

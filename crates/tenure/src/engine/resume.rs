@@ -6,7 +6,7 @@ use super::{
     limits::Limit,
     majority::{KeyState, MajorityCount, QuorumResult},
     nodes::each,
-    seats::Seat,
+    placement::NodeHold,
     state::State,
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 
 /// What became of it.
 pub(super) enum Resumed {
-    Yes(FencingToken, Vec<Seat>),
+    Yes(FencingToken, Vec<NodeHold>),
     Held(Held),
     Free,
 }
@@ -41,10 +41,10 @@ impl State {
         let answers = each(self.nodes.iter().map(|(id, _)| call(id)).collect()).await;
         let now = clock::now();
         let mut majority = MajorityCount::new(quorum);
-        let (mut numbers, mut seats, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut numbers, mut placement, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         let mut others = None;
         for ((id, node), answer) in self.nodes.iter().zip(answers) {
-            let mut seat = Seat::default().taken_up();
+            let mut hold = NodeHold::default().taken_up();
             // What a node that may have forgotten leases says of this one proves nothing.
             let answer = answer.and_then(|answer| match (answer.reply, answer.doubt) {
                 (Reply::Granted(_), Some(doubt)) => Err(doubt),
@@ -53,7 +53,7 @@ impl State {
             let state = match answer {
                 Ok(Reply::Granted(number)) => {
                     numbers.push((id, number));
-                    seat = Seat::granted(Residue::default(), now).taken_up();
+                    hold = NodeHold::granted(Residue::default(), now).taken_up();
                     KeyState::Ours
                 }
                 Ok(Reply::Free) => KeyState::Gone,
@@ -69,10 +69,10 @@ impl State {
             };
             if let KeyState::Indeterminate(error) = &state {
                 failed.push(error.clone());
-                seat = Seat::unheard();
+                hold = NodeHold::unheard();
             }
             majority.add(state);
-            seats.push(seat);
+            placement.push(hold);
         }
         let (granted, needed) = (numbers.len(), quorum.needed());
         match (majority.result(), others) {
@@ -84,7 +84,7 @@ impl State {
                 let agreed =
                     self.agreed(numbers, key, token, (ttl, longest), limit, &mut failed).await;
                 if let Some(number) = agreed {
-                    return Ok(Resumed::Yes(number, seats));
+                    return Ok(Resumed::Yes(number, placement));
                 }
             }
             _ => {}

@@ -16,7 +16,7 @@ use super::{
     lease::LeaseId,
     limits::{Limit, SHORTEST_LIMIT},
     node_request::{NodeRequest, NodeResponse, forward},
-    seats::Seat,
+    placement::NodeHold,
     state::State,
 };
 use crate::{
@@ -278,21 +278,21 @@ impl QuorumRound {
     }
 
     /// Where a lease that was acquired has its key.
-    pub(super) fn seats(&self) -> Vec<Seat> {
+    pub(super) fn placement(&self) -> Vec<NodeHold> {
         let now = clock::now();
-        let seats = self.nodes.iter().enumerate().map(|(index, node)| {
+        let placement = self.nodes.iter().enumerate().map(|(index, node)| {
             if self.attempt.holds(NodeId(index)) {
-                return Seat::granted(Residue::default(), now);
+                return NodeHold::granted(Residue::default(), now);
             }
-            let mut seat = Seat::asked();
+            let mut hold = NodeHold::asked();
             if node.answered && node.granted_in_doubt.is_none() {
                 let trouble = node.trouble.as_ref();
-                seat.is_unsure = trouble.is_some_and(NodeError::may_be_applied);
-                seat.residue.ambiguous = seat.is_unsure;
+                hold.is_unsure = trouble.is_some_and(NodeError::may_be_applied);
+                hold.residue.ambiguous = hold.is_unsure;
             }
-            seat
+            hold
         });
-        seats.collect()
+        placement.collect()
     }
 
     /// Goes on receiving for a lease that was acquired, from the nodes that have not answered. What

@@ -7,7 +7,7 @@ use crate::{error::NodeError, node::Residue};
 
 /// What is known of a lease on one node.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seat {
+pub(super) struct NodeHold {
     /// What of its wait may still be on the node.
     pub(super) residue: Residue,
     /// When the node first reported to have the key, since which it has not reported to have
@@ -21,7 +21,7 @@ pub(super) struct Seat {
     is_taken_up: bool,
 }
 
-impl Seat {
+impl NodeHold {
     /// The node has the key, as it reported at `now`.
     pub(super) fn granted(residue: Residue, now: Timestamp) -> Self {
         Self { residue, since: Some(now), ..Self::default() }
@@ -69,22 +69,22 @@ impl Seat {
 /// One that was asked with the others, and whose grant came after it was settled but within its
 /// time limit, counts as they do. That trusts the others to have kept their keys for that moment.
 #[derive(Debug)]
-pub(super) struct Seats {
-    seats: Vec<Seat>,
+pub(super) struct Placement {
+    holds: Vec<NodeHold>,
     /// When it was acquired.
     began: Timestamp,
     /// A majority had the key at this moment.
     proved: Timestamp,
 }
 
-impl Seats {
+impl Placement {
     /// Those of a lease that a majority granted before `now`.
-    pub(super) fn new(seats: Vec<Seat>, now: Timestamp) -> Self {
-        Self { seats, began: now, proved: now }
+    pub(super) fn new(holds: Vec<NodeHold>, now: Timestamp) -> Self {
+        Self { holds, began: now, proved: now }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Seat> {
-        self.seats.iter()
+    pub(super) fn iter(&self) -> impl Iterator<Item = &NodeHold> {
+        self.holds.iter()
     }
 
     /// Takes a node's answer to a renewal at `now`, and says what it counts for.
@@ -98,19 +98,19 @@ impl Seats {
         answer: &Result<RenewalAnswer, NodeError>,
         has_run_out: bool,
     ) -> Option<KeyState> {
-        let seat = self.seats.get_mut(node.0)?;
+        let hold = self.holds.get_mut(node.0)?;
         Some(match answer {
             Ok(RenewalAnswer::Renewed) => {
-                let since = *seat.since.get_or_insert(now);
-                let is_doubtful = has_run_out && seat.may_be_made_anew();
+                let since = *hold.since.get_or_insert(now);
+                let is_doubtful = has_run_out && hold.may_be_made_anew();
                 if since <= self.proved && !is_doubtful { KeyState::Ours } else { KeyState::Gone }
             }
             Ok(RenewalAnswer::Other(holder)) => {
-                seat.since = None;
+                hold.since = None;
                 KeyState::Other(holder.clone())
             }
             Ok(RenewalAnswer::Gone) => {
-                seat.since = None;
+                hold.since = None;
                 KeyState::Gone
             }
             // It comes as an error.
@@ -126,17 +126,17 @@ impl Seats {
 
     /// The node is asked for the key once more.
     pub(super) fn ask(&mut self, node: NodeId) {
-        if let Some(seat) = self.seats.get_mut(node.0) {
-            seat.is_unsure = true;
+        if let Some(hold) = self.holds.get_mut(node.0) {
+            hold.is_unsure = true;
         }
     }
 
     /// The node has answered that: it has the key now, or another has it.
     pub(super) fn told(&mut self, now: Timestamp, node: NodeId, has_key: bool) {
-        if let Some(seat) = self.seats.get_mut(node.0) {
-            seat.is_unsure = false;
+        if let Some(hold) = self.holds.get_mut(node.0) {
+            hold.is_unsure = false;
             if has_key {
-                seat.since.get_or_insert(now);
+                hold.since.get_or_insert(now);
             }
         }
     }
@@ -148,8 +148,8 @@ impl Seats {
 
     /// The node did not answer that: the request may be carried out at any time.
     pub(super) fn indeterminate(&mut self, node: NodeId) {
-        if let Some(seat) = self.seats.get_mut(node.0) {
-            seat.residue.ambiguous = true;
+        if let Some(hold) = self.holds.get_mut(node.0) {
+            hold.residue.ambiguous = true;
         }
     }
 }
@@ -164,59 +164,62 @@ mod tests {
         Timestamp::from_nanos(ms * 1_000_000)
     }
 
-    fn is_ours(seats: &mut Seats, now: u64, node: usize, has_run_out: bool) -> bool {
+    fn is_ours(placement: &mut Placement, now: u64, node: usize, has_run_out: bool) -> bool {
         let answer = Ok(RenewalAnswer::Renewed);
-        matches!(seats.renewed(at(now), NodeId(node), &answer, has_run_out), Some(KeyState::Ours))
+        matches!(
+            placement.renewed(at(now), NodeId(node), &answer, has_run_out),
+            Some(KeyState::Ours)
+        )
     }
 
-    fn renew(seats: &mut Seats, now: u64, node: usize) -> bool {
-        is_ours(seats, now, node, false)
+    fn renew(placement: &mut Placement, now: u64, node: usize) -> bool {
+        is_ours(placement, now, node, false)
     }
 
     /// The second node has its key since after the first renewal was sent.
     #[test]
     fn a_key_with_a_gap_does_not_count() {
-        let granted = Seat::granted(Residue::default(), at(1));
-        let mut seats = Seats::new(vec![granted, Seat::asked()], at(1));
-        assert!(renew(&mut seats, 10, 0));
-        assert!(!renew(&mut seats, 11, 1), "seen for the first time");
-        assert!(!renew(&mut seats, 12, 1), "no renewal was proved since");
-        seats.prove(at(10));
-        assert!(!renew(&mut seats, 13, 1), "it was sent before");
-        seats.prove(at(11));
-        assert!(renew(&mut seats, 14, 1));
-        seats.prove(at(5));
-        assert!(renew(&mut seats, 15, 1), "an answer that comes late proves no less");
+        let granted = NodeHold::granted(Residue::default(), at(1));
+        let mut placement = Placement::new(vec![granted, NodeHold::asked()], at(1));
+        assert!(renew(&mut placement, 10, 0));
+        assert!(!renew(&mut placement, 11, 1), "seen for the first time");
+        assert!(!renew(&mut placement, 12, 1), "no renewal was proved since");
+        placement.prove(at(10));
+        assert!(!renew(&mut placement, 13, 1), "it was sent before");
+        placement.prove(at(11));
+        assert!(renew(&mut placement, 14, 1));
+        placement.prove(at(5));
+        assert!(renew(&mut placement, 15, 1), "an answer that comes late proves no less");
         // What was lost and granted again is new.
         let other = RenewalAnswer::Other(Holder::from_value(b"x"));
         for (lost, now) in [(RenewalAnswer::Gone, 20), (other, 30)] {
-            let state = seats.renewed(at(now), NodeId(1), &Ok(lost), false);
+            let state = placement.renewed(at(now), NodeId(1), &Ok(lost), false);
             assert!(matches!(state, Some(KeyState::Gone | KeyState::Other(_))));
-            seats.told(at(now + 1), NodeId(1), true);
-            assert!(!renew(&mut seats, now + 2, 1));
-            assert!(renew(&mut seats, now + 2, 0));
-            seats.prove(at(now + 2));
-            assert!(renew(&mut seats, now + 3, 1));
+            placement.told(at(now + 1), NodeId(1), true);
+            assert!(!renew(&mut placement, now + 2, 1));
+            assert!(renew(&mut placement, now + 2, 0));
+            placement.prove(at(now + 2));
+            assert!(renew(&mut placement, now + 3, 1));
         }
     }
 
     /// Only a node is left alone at a release that has nothing of the lease and never will.
     #[test]
     fn a_release_covers_everything_that_may_be_on_the_node() {
-        let mut indeterminate = Seats::new(vec![Seat::default()], at(1));
+        let mut indeterminate = Placement::new(vec![NodeHold::default()], at(1));
         indeterminate.indeterminate(NodeId(0));
-        let indeterminate = indeterminate.seats.remove(0);
-        let granted = Seat::granted(Residue::default(), at(1));
-        for (seat, is_vacant, is_ambiguous) in [
-            (Seat::default(), true, false),
+        let indeterminate = indeterminate.holds.remove(0);
+        let granted = NodeHold::granted(Residue::default(), at(1));
+        for (hold, is_vacant, is_ambiguous) in [
+            (NodeHold::default(), true, false),
             (granted.clone(), false, false),
-            (Seat::asked(), false, false),
+            (NodeHold::asked(), false, false),
             (indeterminate, false, true),
             (granted.taken_up(), false, true),
-            (Seat::unheard(), false, true),
+            (NodeHold::unheard(), false, true),
         ] {
-            let found = (seat.is_vacant(), seat.residue_at_release().ambiguous);
-            assert_eq!(found, (is_vacant, is_ambiguous), "{seat:?}");
+            let found = (hold.is_vacant(), hold.residue_at_release().ambiguous);
+            assert_eq!(found, (is_vacant, is_ambiguous), "{hold:?}");
         }
     }
 
@@ -224,19 +227,19 @@ mod tests {
     /// last proof.
     #[test]
     fn after_expiry_only_a_key_that_cannot_be_new_counts() {
-        let granted = || Seat::granted(Residue::default(), at(1));
-        let mut seats = Seats::new(vec![granted(), granted(), Seat::default()], at(1));
-        seats.ask(NodeId(1));
-        seats.indeterminate(NodeId(1));
-        seats.told(at(5), NodeId(1), true);
-        seats.told(at(9), NodeId(2), true);
-        assert!(renew(&mut seats, 10, 1), "while it is held, others prove that it was");
-        assert!(is_ours(&mut seats, 20, 0, true));
-        assert!(!is_ours(&mut seats, 20, 1, true), "the request may have come after the end");
-        assert!(!is_ours(&mut seats, 20, 2, true), "nobody knows who had the key before");
+        let granted = || NodeHold::granted(Residue::default(), at(1));
+        let mut placement = Placement::new(vec![granted(), granted(), NodeHold::default()], at(1));
+        placement.ask(NodeId(1));
+        placement.indeterminate(NodeId(1));
+        placement.told(at(5), NodeId(1), true);
+        placement.told(at(9), NodeId(2), true);
+        assert!(renew(&mut placement, 10, 1), "while it is held, others prove that it was");
+        assert!(is_ours(&mut placement, 20, 0, true));
+        assert!(!is_ours(&mut placement, 20, 1, true), "the request may have come after the end");
+        assert!(!is_ours(&mut placement, 20, 2, true), "nobody knows who had the key before");
         // The end of one moment proves nothing about the next.
-        seats.prove(at(20));
-        assert!(is_ours(&mut seats, 21, 2, true));
-        assert!(!is_ours(&mut seats, 21, 1, true));
+        placement.prove(at(20));
+        assert!(is_ours(&mut placement, 21, 2, true));
+        assert!(!is_ours(&mut placement, 21, 1, true));
     }
 }
