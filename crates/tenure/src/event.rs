@@ -60,7 +60,7 @@ pub(crate) fn held_without_end(key: &LockKey, class: &Class, holder: &Holder) {
 
 pub(crate) fn indeterminate(key: &LockKey, class: &Class, error: &NodeError) {
     let what = "a server could not determine whether the lock is free";
-    if error.is_doubt() {
+    if error.is_ineligible() {
         // An event about the node has logged it, once.
         tracing::debug!(%key, class = %shown(class), %error, "{what}");
     } else {

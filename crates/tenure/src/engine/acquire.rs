@@ -190,8 +190,8 @@ impl State {
 
 /// Whether a majority will be there when the nodes that may not vote yet do.
 fn will_tell(none: &NoQuorum) -> bool {
-    let doubted = none.failed.iter().filter(|error| error.is_doubt()).count();
-    doubted > 0 && none.granted + doubted >= none.needed
+    let ineligible = none.failed.iter().filter(|error| error.is_ineligible()).count();
+    ineligible > 0 && none.granted + ineligible >= none.needed
 }
 
 /// Whether the only node is a store that others keep busy. It is on this very host, so a wait

@@ -201,7 +201,7 @@ impl<'a> Acquisition<'a> {
         result
     }
 
-    /// Whether the lease that was granted could be kept, if that is in doubt; the error when it
+    /// Whether the lease that was granted could be kept, if that is uncertain; the error when it
     /// could not. One that is resumed was kept until now. In a box, since it is rare.
     pub(super) fn too_far(
         &self,

@@ -108,7 +108,7 @@ impl State {
                 .map(|((id, node), answer)| {
                     let is_opened = answer.as_ref().is_ok_and(|answer| answer.is_opened);
                     let judged = answer.and_then(|answer| {
-                        answer.doubt.map_or_else(|| state.nodes.judge(id, max_ttl), Err)
+                        answer.ineligible.map_or_else(|| state.nodes.judge(id, max_ttl), Err)
                     });
                     let node = node.name().to_string();
                     NodeReport { node, is_opened, trouble: judged.err() }

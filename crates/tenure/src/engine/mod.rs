@@ -7,7 +7,6 @@ mod acquire;
 mod acquisition;
 mod asking;
 mod command;
-mod doubts;
 mod exit;
 mod hearing;
 mod inbox;
@@ -26,6 +25,7 @@ mod repair;
 mod resume;
 mod state;
 mod vote;
+mod voters;
 mod watch;
 
 use std::{

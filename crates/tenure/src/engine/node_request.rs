@@ -15,9 +15,9 @@ pub(super) struct NodeRequest {
     /// It was known to be out of reach when it was asked.
     pub(super) dead: Option<NodeError>,
     /// Why its grant is no vote, to the end of the attempt.
-    pub(super) doubt: Option<NodeError>,
+    pub(super) ineligible: Option<NodeError>,
     /// What it granted nevertheless.
-    pub(super) granted_in_doubt: Option<FencingToken>,
+    pub(super) granted_while_ineligible: Option<FencingToken>,
 }
 
 impl NodeRequest {

@@ -7,7 +7,7 @@ use std::{
 
 use tenure_core::{Eligibility, FencingToken, MarkerMode, NodeId, Op, Quorum, Reply, Ttl};
 
-use super::doubts::Doubts;
+use super::voters::Voters;
 use crate::{
     address::Address,
     clock::{self, Timers},
@@ -25,7 +25,7 @@ use crate::{
 pub(super) struct Nodes {
     first: Rc<dyn Node>,
     others: Vec<Rc<dyn Node>>,
-    doubts: Rc<Doubts>,
+    voters: Rc<Voters>,
     /// The nodes whose numbers were far ahead of their clocks when they last reported both.
     ahead: RefCell<BTreeSet<usize>>,
 }
@@ -43,10 +43,10 @@ impl Nodes {
         let settings = addresses.iter().map(|of| (of.database(), of.is_durable()));
         let all = nodes.iter().cloned();
         let all = all.zip(settings).map(|(node, (db, is_durable))| (node, db, is_durable));
-        let doubts = Rc::new(Doubts::new(all));
+        let voters = Rc::new(Voters::new(all));
         let mut nodes = nodes.into_iter();
         let ahead = RefCell::default();
-        Some(Self { first: nodes.next()?, others: nodes.collect(), doubts, ahead })
+        Some(Self { first: nodes.next()?, others: nodes.collect(), voters, ahead })
     }
 
     /// The first of them: the one with the queue, where it is the only one.
@@ -80,18 +80,18 @@ impl Nodes {
             return self.get(id).call(op, limit);
         }
         let sent = clock::now();
-        let doubts = Rc::clone(&self.doubts);
+        let voters = Rc::clone(&self.voters);
         // Once that is known only its clock is asked: a release, say, would be carried out on the
         // server that counts, which would then say that there is no key. It does tell, though, when
         // the address leads elsewhere one day.
-        let (op, refusal) = match doubts.is_counted(id) {
+        let (op, refusal) = match voters.is_counted(id) {
             Ok(()) => (op, None),
             Err(error) => (Op::Clock, Some(error)),
         };
         let call = self.get(id).call(op, limit);
         Box::pin(async move {
             let answer = call.await;
-            let counted = doubts.heard(id, sent, &answer);
+            let counted = voters.heard(id, sent, &answer);
             let reply = answer?;
             counted?;
             refusal.map_or(Ok(reply), Err)
@@ -121,18 +121,22 @@ impl Nodes {
     ) -> CheckedCall {
         // An only node has nobody to outvote; but it may become one of several.
         let is_checked = self.sole().is_none() || mode == MarkerMode::Open;
-        let op = match self.doubts.check(id, longest, mode) {
+        let op = match self.voters.check(id, longest, mode) {
             Some(check) if is_checked => op.checked(check),
             _ => op,
         };
-        let (call, doubts) = (self.call(id, op, limit), Rc::clone(&self.doubts));
+        let (call, voters) = (self.call(id, op, limit), Rc::clone(&self.voters));
         Box::pin(async move {
             Ok(match call.await? {
                 Reply::Checked { eligibility, reply } => {
-                    let doubt = doubts.marked(id, longest, eligibility).err();
-                    Checked { reply: *reply, is_opened: eligibility == Eligibility::Opened, doubt }
+                    let ineligible = voters.marked(id, longest, eligibility).err();
+                    Checked {
+                        reply: *reply,
+                        is_opened: eligibility == Eligibility::Opened,
+                        ineligible,
+                    }
                 }
-                reply => Checked { reply, is_opened: false, doubt: None },
+                reply => Checked { reply, is_opened: false, ineligible: None },
             })
         })
     }
@@ -144,7 +148,7 @@ impl Nodes {
     ///
     /// Why not, and until when.
     pub(super) fn judge(&self, id: NodeId, longest: Ttl) -> Result<(), NodeError> {
-        self.doubts.judge(id, longest)
+        self.voters.judge(id, longest)
     }
 
     /// What is wrong with a node whose last number is far ahead of its clock: it does not count
@@ -173,7 +177,7 @@ impl Nodes {
     /// reported it.
     pub(super) fn wall_us(&self) -> u64 {
         let now_us = clock::now().as_nanos() / 1_000;
-        let ahead = self.doubts.ahead_us();
+        let ahead = self.voters.ahead_us();
         ahead
             .map_or_else(|| clock::node_time().wall_us, |ahead| now_us.saturating_add_signed(ahead))
     }
@@ -191,7 +195,7 @@ pub(super) struct Checked {
     /// The node's marker was opened by hand just now.
     pub(super) is_opened: bool,
     /// Why what it says of our own key is no vote; what it says of another's is true either way.
-    pub(super) doubt: Option<NodeError>,
+    pub(super) ineligible: Option<NodeError>,
 }
 
 /// A checked answer to come.

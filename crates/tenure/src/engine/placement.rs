@@ -102,8 +102,8 @@ impl Placement {
         Some(match answer {
             Ok(RenewalAnswer::Renewed) => {
                 let since = *hold.since.get_or_insert(now);
-                let is_doubtful = has_run_out && hold.may_be_made_anew();
-                if since <= self.proved && !is_doubtful { KeyState::Ours } else { KeyState::Gone }
+                let may_be_new = has_run_out && hold.may_be_made_anew();
+                if since <= self.proved && !may_be_new { KeyState::Ours } else { KeyState::Gone }
             }
             Ok(RenewalAnswer::Other(holder)) => {
                 hold.since = None;

@@ -145,7 +145,7 @@ impl State {
                         self.renewed(&round, *id, node, &Err(error.clone()), None);
                     }
                 }
-                Ok((answers, doubt)) => {
+                Ok((answers, ineligible)) => {
                     for ((id, _), answer) in batch.iter().zip(answers) {
                         let answer = match answer {
                             RenewalAnswer::Refused(words) => {
@@ -153,7 +153,7 @@ impl State {
                             }
                             answer => Ok(answer),
                         };
-                        self.renewed(&round, *id, node, &answer, doubt.as_ref());
+                        self.renewed(&round, *id, node, &answer, ineligible.as_ref());
                     }
                 }
             }
@@ -168,7 +168,7 @@ impl State {
         id: LeaseId,
         node: NodeId,
         answer: &Result<RenewalAnswer, NodeError>,
-        doubt: Option<&NodeError>,
+        ineligible: Option<&NodeError>,
     ) {
         let mut leases = round.leases.borrow_mut();
         let Some(lease) = leases.get_mut(&id) else { return };
@@ -178,8 +178,8 @@ impl State {
             (Err(error), _) => Some(KeyState::Indeterminate(error.clone())),
         };
         let Some(mut state) = state else { return };
-        if let (Ok(RenewalAnswer::Renewed), Some(doubt)) = (answer, doubt) {
-            state = KeyState::Indeterminate(doubt.clone());
+        if let (Ok(RenewalAnswer::Renewed), Some(ineligible)) = (answer, ineligible) {
+            state = KeyState::Indeterminate(ineligible.clone());
         }
         if matches!(answer, Ok(RenewalAnswer::Gone)) {
             lease.missing.push(node);
@@ -297,7 +297,7 @@ impl State {
         };
         let answer = call.await?;
         match answer.reply {
-            Reply::Renewed(answers) => Ok((answers, answer.doubt)),
+            Reply::Renewed(answers) => Ok((answers, answer.ineligible)),
             _ => Err(NodeError::new(self.nodes.get(node).name(), NodeErrorKind::Protocol)),
         }
     }

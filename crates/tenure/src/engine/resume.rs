@@ -46,8 +46,8 @@ impl State {
         for ((id, node), answer) in self.nodes.iter().zip(answers) {
             let mut hold = NodeHold::default().taken_up();
             // What a node that may have forgotten leases says of this one proves nothing.
-            let answer = answer.and_then(|answer| match (answer.reply, answer.doubt) {
-                (Reply::Granted(_), Some(doubt)) => Err(doubt),
+            let answer = answer.and_then(|answer| match (answer.reply, answer.ineligible) {
+                (Reply::Granted(_), Some(ineligible)) => Err(ineligible),
                 (reply, _) => Ok(reply),
             });
             let state = match answer {
@@ -116,7 +116,8 @@ impl State {
             let answers = each(behind.iter().map(|(id, _)| call(*id)).collect()).await;
             numbers = agreed;
             for ((id, _), answer) in behind.into_iter().zip(answers) {
-                let answer = answer.and_then(|answer| answer.doubt.map_or(Ok(answer.reply), Err));
+                let answer =
+                    answer.and_then(|answer| answer.ineligible.map_or(Ok(answer.reply), Err));
                 match answer {
                     Ok(Reply::Confirmed { answer: Confirmation::Ours(number), .. }) => {
                         numbers.push((id, number));

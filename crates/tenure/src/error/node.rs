@@ -175,7 +175,7 @@ impl NodeError {
     }
 
     /// Whether the node answered, but may not vote yet.
-    pub(crate) fn is_doubt(&self) -> bool {
+    pub(crate) fn is_ineligible(&self) -> bool {
         matches!(self.kind, NodeErrorKind::Restarted | NodeErrorKind::ClockJumped)
     }
 

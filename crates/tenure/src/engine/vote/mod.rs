@@ -62,9 +62,9 @@ impl QuorumRound {
                     Op::Acquire { key, token, ttl, proposal: Some(proposal), place: None }
                 }
             };
-            let doubt = state.nodes.judge(id, request.max_ttl).err();
+            let ineligible = state.nodes.judge(id, request.max_ttl).err();
             let dead = state.nodes.get(id).trouble();
-            nodes.push(NodeRequest { dead, doubt, ..NodeRequest::default() });
+            nodes.push(NodeRequest { dead, ineligible, ..NodeRequest::default() });
             let call = state.nodes.call_checked(id, op, request.max_ttl, limit.span);
             forward(&sender, id, NodeResponse::Vote, call);
         }
@@ -151,16 +151,16 @@ impl QuorumRound {
     ) {
         let now = clock::now();
         let (NodeResponse::Vote(answer) | NodeResponse::Confirmed(answer)) = &response;
-        let doubt = answer.as_ref().ok().and_then(|checked| checked.doubt.clone());
-        if let (Some(node), Some(doubt)) = (self.nodes.get_mut(id.0), doubt) {
-            node.doubt.get_or_insert(doubt);
+        let ineligible = answer.as_ref().ok().and_then(|checked| checked.ineligible.clone());
+        if let (Some(node), Some(ineligible)) = (self.nodes.get_mut(id.0), ineligible) {
+            node.ineligible.get_or_insert(ineligible);
         }
-        let is_doubted = self.is_doubted(state, request, id);
+        let is_ineligible = self.is_ineligible(state, request, id);
         match response {
             NodeResponse::Vote(answer) => {
                 let answer = answer.map(|checked| checked.reply);
                 let vote = match self.read_vote(state, request, id, answer) {
-                    Vote::Granted(number) if is_doubted => self.doubt(id, number),
+                    Vote::Granted(number) if is_ineligible => self.exclude(id, number),
                     vote => vote,
                 };
                 if let Some(node) = self.nodes.get_mut(id.0) {
@@ -178,7 +178,7 @@ impl QuorumRound {
                         {
                             self.trouble(id, of_fault(state, id, *fault, request));
                         }
-                        Some(answer).filter(|_| !is_doubted)
+                        Some(answer).filter(|_| !is_ineligible)
                     }
                     Ok(_) => {
                         self.trouble(id, error(state, id, NodeErrorKind::Protocol));
@@ -227,19 +227,19 @@ impl QuorumRound {
 
     /// Whether a grant of the node is no vote. Once so it stays so in this attempt: a later answer
     /// may be about a key that was set before.
-    fn is_doubted(&mut self, state: &State, request: &AcquireRequest, id: NodeId) -> bool {
+    fn is_ineligible(&mut self, state: &State, request: &AcquireRequest, id: NodeId) -> bool {
         let Some(node) = self.nodes.get_mut(id.0) else { return false };
-        if node.doubt.is_none() {
-            node.doubt = state.nodes.judge(id, request.max_ttl).err();
+        if node.ineligible.is_none() {
+            node.ineligible = state.nodes.judge(id, request.max_ttl).err();
         }
-        node.doubt.is_some()
+        node.ineligible.is_some()
     }
 
     /// Takes the grant of a node that may have forgotten whom it granted the lock before.
-    fn doubt(&mut self, id: NodeId, number: FencingToken) -> Vote {
+    fn exclude(&mut self, id: NodeId, number: FencingToken) -> Vote {
         if let Some(node) = self.nodes.get_mut(id.0) {
-            node.granted_in_doubt = Some(number);
-            node.trouble.clone_from(&node.doubt);
+            node.granted_while_ineligible = Some(number);
+            node.trouble.clone_from(&node.ineligible);
         }
         Vote::Unknown
     }
@@ -264,7 +264,7 @@ impl QuorumRound {
     pub(super) fn poll_undo(&mut self) -> Option<(NodeId, Residue)> {
         while let Some(id) = self.attempt.poll_undo() {
             let node = self.nodes.get(id.0)?;
-            if node.granted_in_doubt.is_some() {
+            if node.granted_while_ineligible.is_some() {
                 return Some((id, Residue::default()));
             }
             let trouble = node.trouble.as_ref().filter(|_| node.answered);
@@ -285,7 +285,7 @@ impl QuorumRound {
                 return NodeHold::granted(Residue::default(), now);
             }
             let mut hold = NodeHold::asked();
-            if node.answered && node.granted_in_doubt.is_none() {
+            if node.answered && node.granted_while_ineligible.is_none() {
                 let trouble = node.trouble.as_ref();
                 hold.is_unsure = trouble.is_some_and(NodeError::may_be_applied);
                 hold.residue.ambiguous = hold.is_unsure;
@@ -303,7 +303,7 @@ impl QuorumRound {
         drop(sender);
         for (index, node) in nodes.into_iter().enumerate() {
             let id_of_node = NodeId(index);
-            if let Some(number) = node.granted_in_doubt {
+            if let Some(number) = node.granted_while_ineligible {
                 state.heard_late(id, id_of_node, &Ok(Reply::Granted(number)), true);
             } else if let Some(number) = attempt.number(id_of_node) {
                 state.confirm_late(id, id_of_node, number);

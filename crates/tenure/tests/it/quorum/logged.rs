@@ -71,7 +71,7 @@ fn a_new_or_restarted_server_is_logged() {
     assert_eq!(told, ["held".to_owned(), format!("tenure.node.unmarked {}", name(&nodes.0[1]))]);
     nodes.0[1].restart_empty();
     hears(&mut program, "restarted", &nodes.0[1]);
-    // It is doubted still, which is no news.
+    // It is still ineligible, which is logged once.
     program.tell("look");
     assert_eq!(program.hear(), "looked");
     nodes.0[1].restart_empty();

@@ -144,8 +144,8 @@ fn a_confirmation_of_an_ineligible_server_does_not_count() {
         Client::connect(&format!("{first},{}?durable=yes,{third}", loses_it.url())).unwrap()
     };
     assert!(nodes.0[1].cmd(&["FLUSHALL"]).is_ok());
-    let doubted = urls(nodes.0[1].url()).lock(&key).ttl(secs(20));
-    let none = indeterminate(&doubted);
+    let ineligible = urls(nodes.0[1].url()).lock(&key).ttl(secs(20));
+    let none = indeterminate(&ineligible);
     assert!(why(&none).contains(&(&name(&nodes.0[1]), NodeErrorKind::Restarted)), "{none:?}");
     nodes.becomes_free(&key);
     // One that has forgotten nothing makes the majority.
@@ -154,7 +154,7 @@ fn a_confirmation_of_an_ineligible_server_does_not_count() {
     assert!(trusted.try_acquire().unwrap().is_some());
 }
 
-/// The others had the lock to give, so the key on the one that is doubted is the holder's, too.
+/// The others had the lock to give, so the key on the one that is ineligible is the holder's, too.
 #[test]
 fn a_grant_of_an_ineligible_server_joins_a_lease_that_others_granted() {
     let (nodes, key) = (Nodes::start(3), unique_key("belongs"));
@@ -176,7 +176,7 @@ fn a_grant_of_an_ineligible_server_joins_a_lease_that_others_granted() {
 /// It is known what was granted, so the release has no late arrival to guard against.
 #[test]
 fn a_lease_with_an_ineligible_grant_leaves_no_tombstone() {
-    let (nodes, key) = (Nodes::start(3), unique_key("in-doubt"));
+    let (nodes, key) = (Nodes::start(3), unique_key("ineligible"));
     let proxies = nodes.proxies();
     let client = Client::connect(&servers::behind(&proxies)).unwrap();
     let lock = client.lock(&key).ttl(HELD).node_limit(LIMIT);
@@ -193,7 +193,7 @@ fn a_lease_with_an_ineligible_grant_leaves_no_tombstone() {
     assert!(nodes.0.iter().all(|node| !servers::exists(node, &queue)));
 }
 
-/// One of the three holds the key and is not doubted, one has got it again since it forgot it, and
+/// One of the three holds the key and is eligible, one has got it again since it forgot it, and
 /// the third is down: whatever is asked about the lease, that is no majority.
 #[test]
 fn an_ineligible_server_cannot_renew_prove_or_resume_a_lease() {
@@ -205,19 +205,19 @@ fn an_ineligible_server_cannot_renew_prove_or_resume_a_lease() {
     guard.revalidate().unwrap();
     nodes.until_had_by(&guard, 3);
     all_catch_up(&lock);
-    // By now it would count, if it were not doubted.
+    // By now it would count, if it were eligible.
     guard.revalidate().unwrap();
     nodes.0[2].kill();
-    let is_doubt = |error: &NodeError| error.kind() == NodeErrorKind::Restarted;
+    let is_ineligible = |error: &NodeError| error.kind() == NodeErrorKind::Restarted;
     let proved = guard.revalidate();
     let Err(RevalidateError::Unconfirmed(errors)) = proved else { panic!("{proved:?}") };
-    assert!(errors.iter().any(is_doubt), "{errors}");
+    assert!(errors.iter().any(is_ineligible), "{errors}");
     let extended = guard.extend(HELD / 2);
     let Err(ExtendError::Unconfirmed(errors)) = extended else { panic!("{extended:?}") };
-    assert!(errors.iter().any(is_doubt), "{errors}");
+    assert!(errors.iter().any(is_ineligible), "{errors}");
     let resumed = lock.resume(guard.detach());
     let Err(AcquireError::NoQuorum(none)) = resumed else { panic!("{resumed:?}") };
-    assert!(none.failed.iter().any(is_doubt), "{none}");
+    assert!(none.failed.iter().any(is_ineligible), "{none}");
 }
 
 /// Whether a server votes is for each lock to say, by the longest TTL that anybody takes it with.

@@ -3,13 +3,13 @@
 //! A majority excludes others only if its nodes remember whom they granted the lock, for as long
 //! as it is held. A server that came back without its keys does not, nor does one whose wall clock
 //! leapt, since TTLs run on it; and two addresses of one server remember once what counts twice. So
-//! a node is *doubted* until every lease that it may have forgotten is over: it is asked as the
+//! a node is *ineligible* until every lease that it may have forgotten is over: it is asked as the
 //! others are, what it says of keys is true, but its grant is no vote. A second address of a
 //! server counts for nothing at all.
 //!
 //! That a server may have forgotten says its own marker, with each answer: a client that has never
 //! met the server sees it, too. Clocks and second addresses are known by looking on; what is known
-//! of them holds for all locks. For how long a node is doubted depends on the longest TTL that
+//! of them holds for all locks. For how long a node is ineligible depends on the longest TTL that
 //! anybody takes the lock with.
 
 mod clock;
@@ -25,14 +25,14 @@ use self::record::Record;
 use crate::{clock as local, error::NodeError, node::Node};
 
 /// What is known of each node. An only one has nobody to outvote it, and nobody whom it could
-/// deceive: it is never doubted.
+/// deceive: it is never ineligible.
 #[derive(Debug)]
-pub(super) struct Doubts {
+pub(super) struct Voters {
     records: RefCell<Vec<Record>>,
     is_sole: bool,
 }
 
-impl Doubts {
+impl Voters {
     /// Of these nodes, each with its database, and whether it keeps its keys over a restart.
     pub(super) fn new(nodes: impl Iterator<Item = (Rc<dyn Node>, u32, bool)>) -> Self {
         let record = |(node, database, is_durable)| Record::new(node, database, is_durable);

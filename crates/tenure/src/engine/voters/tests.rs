@@ -1,4 +1,4 @@
-//! What a node is doubted for, and for how long.
+//! What a node is ineligible for, and for how long.
 
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
@@ -66,8 +66,8 @@ fn runs(node: &Known, id: &str, is_later: bool) {
     node.run.replace(Some(Rc::new(Run { id, is_later })));
 }
 
-/// Whether the record is doubted at that time by a lock of at most so many seconds.
-fn doubt(record: &mut Record, now: u64, longest: u64) -> Option<NodeErrorKind> {
+/// Whether the record is ineligible at that time by a lock of at most so many seconds.
+fn reason(record: &mut Record, now: u64, longest: u64) -> Option<NodeErrorKind> {
     let longest = Ttl::new(Duration::from_secs(longest)).unwrap();
     record.judge(at(now), longest).err().map(|error| error.kind())
 }
@@ -124,7 +124,7 @@ fn of_two_addresses_of_one_server_the_first_counts() {
         records.iter().map(|record| record.is_counted().is_ok()).collect::<Vec<_>>()
     };
     assert_eq!(counted(&records), [true, true, false]);
-    assert_eq!(doubt(&mut records[2], 0, 10), SAME);
+    assert_eq!(reason(&mut records[2], 0, 10), SAME);
     // Now it is a server of its own.
     runs(&nodes[2], "three", true);
     meet(&mut records);
@@ -139,13 +139,13 @@ fn of_two_addresses_the_one_known_first_counts() {
     meet(&mut records);
     runs(&nodes[0], "one", false);
     meet(&mut records);
-    assert_eq!(doubt(&mut records[0], 0, 10), SAME);
-    assert_eq!(doubt(&mut records[1], 0, 10), None);
+    assert_eq!(reason(&mut records[0], 0, 10), SAME);
+    assert_eq!(reason(&mut records[1], 0, 10), None);
     // The other address leads elsewhere now.
     runs(&nodes[1], "two", true);
     meet(&mut records);
     meet(&mut records);
-    assert_eq!(doubt(&mut records[0], 0, 10), None);
+    assert_eq!(reason(&mut records[0], 0, 10), None);
 }
 
 #[test]
@@ -163,14 +163,14 @@ fn a_server_whose_clock_stepped_is_ineligible_even_with_its_keys() {
     meet(&mut records);
     records[0].clock.look(at(0), at(0), 50_000_000);
     records[0].clock.look(at(1_000), at(1_000), 91_000_000);
-    assert_eq!(doubt(&mut records[0], 11_101, 10), Some(NodeErrorKind::ClockJumped));
-    assert_eq!(doubt(&mut records[0], 11_102, 10), None);
+    assert_eq!(reason(&mut records[0], 11_101, 10), Some(NodeErrorKind::ClockJumped));
+    assert_eq!(reason(&mut records[0], 11_102, 10), None);
 }
 
 /// An address that leads to another host now: that one's clock has not jumped.
 #[test]
 fn the_clock_of_another_server_instance_is_not_compared() {
-    for (is_another, doubted) in [(false, Some(NodeErrorKind::ClockJumped)), (true, None)] {
+    for (is_another, ineligible) in [(false, Some(NodeErrorKind::ClockJumped)), (true, None)] {
         let (nodes, mut records) = nodes(1, true);
         runs(&nodes[0], "one", false);
         meet(&mut records);
@@ -180,7 +180,7 @@ fn the_clock_of_another_server_instance_is_not_compared() {
         }
         meet(&mut records);
         records[0].clock.look(at(1_000), at(1_000), 91_000_000);
-        assert_eq!(doubt(&mut records[0], 1_000, 10), doubted);
+        assert_eq!(reason(&mut records[0], 1_000, 10), ineligible);
     }
 }
 
@@ -188,12 +188,12 @@ fn the_clock_of_another_server_instance_is_not_compared() {
 fn one_wrong_clock_of_three_changes_no_proposal() {
     for wrong_us in [0, 3_600_000_000] {
         let (nodes, _) = nodes(3, false);
-        let doubts = Doubts::new(nodes.into_iter().map(|node| (node as Rc<dyn Node>, 0, false)));
+        let voters = Voters::new(nodes.into_iter().map(|node| (node as Rc<dyn Node>, 0, false)));
         let clocks = [50_000, wrong_us, 51_000];
-        for (record, wall_us) in doubts.records.borrow_mut().iter_mut().zip(clocks) {
+        for (record, wall_us) in voters.records.borrow_mut().iter_mut().zip(clocks) {
             record.clock.look(at(0), at(0), wall_us);
         }
-        let ahead = doubts.ahead_us().unwrap();
+        let ahead = voters.ahead_us().unwrap();
         assert!((50_000..=51_000).contains(&ahead), "{ahead}");
     }
 }

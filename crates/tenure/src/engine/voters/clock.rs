@@ -148,7 +148,7 @@ impl Look {
     }
 
     /// Whether keys that were set at a later look may be taken for keys that were set here. Not
-    /// across a step: the doubt would not end in time.
+    /// across a step: the node would not become eligible in time.
     fn can_tell_for(&self, later: &Self) -> bool {
         self.moved() <= later.moved() * 2 + least_drift()
     }
