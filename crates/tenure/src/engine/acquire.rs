@@ -138,7 +138,7 @@ impl State {
 
     /// Sleeps until it is time to ask again, or until the waiter is notified.
     ///
-    /// For one that is parked in a queue the lookout looks, from `next` on; the last try of its
+    /// For one that is parked in a queue the poller looks, from `next` on; the last try of its
     /// wait it makes itself, at that very moment.
     async fn pause(
         &self,
@@ -148,10 +148,10 @@ impl State {
         parked: bool,
     ) {
         let deadline = waiting.deadline();
-        let mut post = (parked && next < deadline).then(|| {
-            self.lookout.post(&acquisition.request.key, &acquisition.waiter, deadline, next)
+        let mut registration = (parked && next < deadline).then(|| {
+            self.poller.register(&acquisition.request.key, &acquisition.waiter, deadline, next)
         });
-        let mut until = if post.is_some() { deadline } else { next };
+        let mut until = if registration.is_some() { deadline } else { next };
         loop {
             let news = tokio::select! {
                 () = self.timers.sleep_until(until) => return,
@@ -161,7 +161,7 @@ impl State {
                 News::Look => return,
                 News::StandIn { claim_ms, granted } => {
                     // It looks by itself, and it names the suspect.
-                    drop(post.take());
+                    drop(registration.take());
                     let now = clock::now();
                     until = waiting.handle_stand_in(now, claim_ms, granted).unwrap_or(now);
                 }

@@ -2,7 +2,7 @@
 //!
 //! A waiter is notified of its turn; its timer is only for lost notifications. With ten thousand of
 //! them these timers would be hundreds of scripts a second, each of which finds that nothing has
-//! changed. So the lookout has the timers, and wakes a waiter only when there is something to ask.
+//! changed. So the queue poller has the timers, and wakes a waiter only when there is something to ask.
 
 use std::{
     cell::{Cell, RefCell},
@@ -26,22 +26,22 @@ use crate::{
 
 /// The waiters of this client that are in a queue and have nothing to do.
 #[derive(Debug, Default)]
-pub(super) struct Lookout {
-    parked: RefCell<HashMap<PostId, Parked>>,
+pub(super) struct QueuePoller {
+    parked: RefCell<HashMap<RegistrationId, Parked>>,
     /// When to look for which, earliest first; without those that are being looked for.
-    due: RefCell<BTreeSet<(Timestamp, PostId)>>,
-    /// What the lookout's task sleeps until.
+    due: RefCell<BTreeSet<(Timestamp, RegistrationId)>>,
+    /// What the poller's task sleeps until.
     sleeping_until: Cell<Timestamp>,
     sooner: Notify,
     /// Calls that are not answered.
     calls: Cell<usize>,
     answered: Notify,
-    next_post: Cell<u64>,
+    next_id: Cell<u64>,
 }
 
 /// Names one stay of one waiter. Never used twice, so that no answer comes to a later stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct PostId(u64);
+struct RegistrationId(u64);
 
 /// One waiter.
 #[derive(Debug)]
@@ -80,32 +80,32 @@ impl Parked {
     }
 }
 
-/// A waiter's stay: while this lives, it is looked for.
-pub(super) struct Post<'a> {
-    lookout: &'a Lookout,
-    id: PostId,
+/// A waiter's stay: while this lives, the poller polls for it.
+pub(super) struct Registration<'a> {
+    poller: &'a QueuePoller,
+    id: RegistrationId,
 }
 
-impl Drop for Post<'_> {
+impl Drop for Registration<'_> {
     fn drop(&mut self) {
-        if let Some(parked) = self.lookout.parked.borrow_mut().remove(&self.id) {
-            self.lookout.due.borrow_mut().remove(&(parked.due, self.id));
+        if let Some(parked) = self.poller.parked.borrow_mut().remove(&self.id) {
+            self.poller.due.borrow_mut().remove(&(parked.due, self.id));
         }
     }
 }
 
-impl Lookout {
+impl QueuePoller {
     /// Polls for a waiter from now on, at `due` for the first time, and notifies it when it has to
     /// acquire.
-    pub(super) fn post(
+    pub(super) fn register(
         &self,
         key: &LockKey,
         waiter: &Rc<Waiter>,
         deadline: Timestamp,
         due: Timestamp,
-    ) -> Post<'_> {
-        let id = PostId(self.next_post.get());
-        self.next_post.set(id.0 + 1);
+    ) -> Registration<'_> {
+        let id = RegistrationId(self.next_id.get());
+        self.next_id.set(id.0 + 1);
         let parked = Parked {
             key: key.clone(),
             waiter: Rc::clone(waiter),
@@ -116,10 +116,10 @@ impl Lookout {
         };
         self.parked.borrow_mut().insert(id, parked);
         self.schedule(due, id);
-        Post { lookout: self, id }
+        Registration { poller: self, id }
     }
 
-    fn schedule(&self, due: Timestamp, id: PostId) {
+    fn schedule(&self, due: Timestamp, id: RegistrationId) {
         self.due.borrow_mut().insert((due, id));
         if due < self.sleeping_until.get() {
             self.sooner.notify_one();
@@ -150,14 +150,14 @@ impl Lookout {
     }
 
     /// For whom to look now, in one call: who is due, and who is due so soon that it may go along.
-    fn take_due(&self, now: Timestamp) -> Vec<(PostId, Look)> {
+    fn take_due(&self, now: Timestamp) -> Vec<(RegistrationId, Look)> {
         let parked = self.parked.borrow();
         let mut due = self.due.borrow_mut();
         if due.first().is_none_or(|(first, _)| *first > now) {
             return Vec::new();
         }
-        let soon = due.range(..(now + LONGEST_AHEAD, PostId(0)));
-        let goes = |(at, id): &&(Timestamp, PostId)| {
+        let soon = due.range(..(now + LONGEST_AHEAD, RegistrationId(0)));
+        let goes = |(at, id): &&(Timestamp, RegistrationId)| {
             parked.get(id).is_none_or(|one| *at <= now + ahead(at.since(one.told)))
         };
         let taken: Vec<_> = soon.filter(goes).take(MOST_IN_A_BATCH).copied().collect();
@@ -179,7 +179,7 @@ impl Lookout {
     }
 
     /// Hands in one answer. A waiter that has left meanwhile asks by itself, or does not care.
-    fn answer(&self, node: &dyn Node, id: PostId, answer: &LookAnswer) {
+    fn answer(&self, node: &dyn Node, id: RegistrationId, answer: &LookAnswer) {
         let mut parked = self.parked.borrow_mut();
         let Some(one) = parked.get_mut(&id) else { return };
         let now = clock::now();
@@ -211,30 +211,30 @@ fn ahead(pause: Duration) -> Duration {
 impl State {
     /// Polls for the waiters, for as long as the engine runs.
     pub(super) async fn run_lookout(self: Rc<Self>) {
-        let lookout = &self.lookout;
+        let poller = &self.poller;
         loop {
-            if lookout.calls.get() >= MOST_CALLS {
-                lookout.answered.notified().await;
+            if poller.calls.get() >= MOST_CALLS {
+                poller.answered.notified().await;
                 continue;
             }
-            let next = lookout.next(clock::now());
-            lookout.sleeping_until.set(next);
+            let next = poller.next(clock::now());
+            poller.sleeping_until.set(next);
             tokio::select! {
                 () = self.timers.sleep_until(next) => {}
-                () = lookout.sooner.notified() => continue,
+                () = poller.sooner.notified() => continue,
             }
             let now = clock::now();
             if now.since(next) >= OVERSLEPT {
-                lookout.look_for_all(now);
+                poller.look_for_all(now);
             }
-            let batch = lookout.take_due(now);
+            let batch = poller.take_due(now);
             if !batch.is_empty() {
-                lookout.calls.set(lookout.calls.get() + 1);
+                poller.calls.set(poller.calls.get() + 1);
                 let state = Rc::clone(&self);
                 task::spawn(async move {
                     state.look(batch).await;
-                    state.lookout.calls.set(state.lookout.calls.get() - 1);
-                    state.lookout.answered.notify_one();
+                    state.poller.calls.set(state.poller.calls.get() - 1);
+                    state.poller.answered.notify_one();
                 });
             }
             // Others' ops go between the batches.
@@ -244,7 +244,7 @@ impl State {
 
     /// Looks for a batch. One at whose lock the user may not look must not harm the others: then by
     /// halves.
-    fn look(&self, batch: Vec<(PostId, Look)>) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+    fn look(&self, batch: Vec<(RegistrationId, Look)>) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(async move {
             match self.ask_looks(&batch).await {
                 Err(error) if error.kind() == NodeErrorKind::NoPermission && batch.len() > 1 => {
@@ -256,19 +256,22 @@ impl State {
                 // Their own attempts find out what is wrong, and how long to bear it.
                 Err(_) => {
                     batch.iter().for_each(|(id, _)| {
-                        self.lookout.answer(&**self.nodes.first(), *id, &LookAnswer::Go);
+                        self.poller.answer(&**self.nodes.first(), *id, &LookAnswer::Go);
                     });
                 }
                 Ok(answers) => {
                     for ((id, _), answer) in batch.iter().zip(answers) {
-                        self.lookout.answer(&**self.nodes.first(), *id, &answer);
+                        self.poller.answer(&**self.nodes.first(), *id, &answer);
                     }
                 }
             }
         })
     }
 
-    async fn ask_looks(&self, batch: &[(PostId, Look)]) -> Result<Vec<LookAnswer>, NodeError> {
+    async fn ask_looks(
+        &self,
+        batch: &[(RegistrationId, Look)],
+    ) -> Result<Vec<LookAnswer>, NodeError> {
         let looks = batch.iter().map(|(_, look)| look.clone()).collect();
         match self.nodes.first().call(Op::Look(looks), LONGEST_LIMIT).await? {
             Reply::Looked(answers) => Ok(answers),
