@@ -7,9 +7,9 @@ use tenure_core::{Op, Timestamp, Waiting};
 use super::{
     acquisition::{Acquisition, AttemptResult},
     command::{AcquireReply, AcquireRequest, Acquired},
-    hearing::Hearing,
     limits::{LONGEST_LIMIT, Limit},
     nodes::{Answers, each_until},
+    release_subscription::ReleaseSubscription,
     state::{Acquiring, State},
 };
 use crate::{
@@ -47,7 +47,7 @@ impl State {
         let patience = began + LONGEST_LIMIT;
         let mut waiting = Waiting::new(began, *wait);
         let mut acquisition = Acquisition::begin(self, request, None)?;
-        let (mut hearing, mut was_slow, mut is_endless) = (None, false, false);
+        let (mut subscription, mut was_slow, mut is_endless) = (None, false, false);
         loop {
             if std::mem::take(&mut was_slow) {
                 // Then the connections are there, and the distance is known: an attempt at a far
@@ -123,8 +123,9 @@ impl State {
             if self.nodes.sole().is_some() {
                 self.pause(&acquisition, &mut waiting, next, parked).await;
             } else {
-                let hearing = hearing.get_or_insert_with(|| Hearing::begin(self, key));
-                hearing.pause(&mut waiting, next).await;
+                let subscription =
+                    subscription.get_or_insert_with(|| ReleaseSubscription::begin(self, key));
+                subscription.pause(&mut waiting, next).await;
             }
         }
     }

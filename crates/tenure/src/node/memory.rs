@@ -11,7 +11,7 @@ use std::{
 use tenure_core::{Channel, Op, Reply, Table, Wake};
 use tokio::sync::mpsc;
 
-use super::{Brought, Call, Hearer, Node, Waiter, waiter::Waiters};
+use super::{Brought, Call, Node, ReleaseListener, Waiter, waiter::Waiters};
 use crate::{clock, quiet::Work, random, task};
 
 /// A table in memory: the reference model itself, behind a mutex.
@@ -142,16 +142,16 @@ impl Node for MemoryNode {
         true
     }
 
-    fn hear(&self, hearer: &Rc<Hearer>) {
-        if self.waiters.hearers.add(hearer) {
-            lock(&self.shared).listen(hearer.channel(), &self.ear);
+    fn subscribe(&self, listener: &Rc<ReleaseListener>) {
+        if self.waiters.listeners.add(listener) {
+            lock(&self.shared).listen(listener.channel(), &self.ear);
         }
     }
 
-    fn hear_no_more(&self, hearer: &Rc<Hearer>) {
-        if self.waiters.hearers.remove(hearer) {
+    fn unsubscribe(&self, listener: &Rc<ReleaseListener>) {
+        if self.waiters.listeners.remove(listener) {
             let is_ours = |channel: &Channel, ear: &Ear| {
-                channel == hearer.channel() && ear.wakes.same_channel(&self.ear.wakes)
+                channel == listener.channel() && ear.wakes.same_channel(&self.ear.wakes)
             };
             lock(&self.shared).keep_ears(|channel, ear| !is_ours(channel, ear));
         }
@@ -185,10 +185,10 @@ mod tests {
 
     use super::*;
 
-    async fn is_told(hearer: &Hearer) -> bool {
+    async fn is_notified(listener: &ReleaseListener) -> bool {
         // The task that delivers gets its turn.
         tokio::task::yield_now().await;
-        pin!(hearer.told()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+        pin!(listener.notified()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
     /// Two clients of one table: one is notified of the other's release, as long as it subscribes.
@@ -197,22 +197,22 @@ mod tests {
         let token = Token::new(7, &HolderLabel::new("h").unwrap());
         let (entries, number) = (Vec::new(), FencingToken::new(1));
         let ttl = Ttl::new(Duration::from_secs(600)).unwrap();
-        let hearer = Hearer::new(&key);
+        let listener = ReleaseListener::new(&key);
         let take = Op::Steal { key: key.clone(), token: token.clone(), ttl, any: false };
         let release = Op::Release { key, token, entries, bury: false, yield_ms: 0, number };
         let open = || MemoryNode::open("memory://hints".into(), Some("hints"), None);
         let (holder, waiter) = (open(), open());
         for (is_hearing, name) in [(true, "it listens"), (false, "it has stopped listening")] {
             if is_hearing {
-                waiter.hear(&hearer);
+                waiter.subscribe(&listener);
             } else {
-                waiter.hear_no_more(&hearer);
+                waiter.unsubscribe(&listener);
             }
             for op in [&take, &release] {
                 holder.call(op.clone(), Duration::MAX).await.unwrap();
             }
-            assert_eq!(is_told(&hearer).await, is_hearing, "{name}");
-            let listens = lock(&holder.shared).ears.contains_key(hearer.channel());
+            assert_eq!(is_notified(&listener).await, is_hearing, "{name}");
+            let listens = lock(&holder.shared).ears.contains_key(listener.channel());
             assert_eq!(listens, is_hearing, "{name}");
         }
     }

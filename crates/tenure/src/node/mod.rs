@@ -2,14 +2,14 @@
 
 #[cfg(feature = "sqlite")]
 mod file;
-mod hearer;
 mod memory;
 mod redis;
+mod release_listener;
 mod run;
 mod waiter;
 mod watch;
 
-pub(crate) use hearer::Hearer;
+pub(crate) use release_listener::ReleaseListener;
 pub(crate) use run::Run;
 pub(crate) use waiter::{Brought, News, Residue, Waiter};
 pub(crate) use watch::{Watch, Watched};
@@ -64,10 +64,10 @@ pub(crate) trait Node: fmt::Debug {
 
     /// Notifies the subscriber of each release of its lock, where the node can do that, until
     /// it unsubscribes.
-    fn hear(&self, _hearer: &Rc<Hearer>) {}
+    fn subscribe(&self, _listener: &Rc<ReleaseListener>) {}
 
-    /// Ends what [`Node::hear`] began.
-    fn hear_no_more(&self, _hearer: &Rc<Hearer>) {}
+    /// Ends what [`Node::subscribe`] began.
+    fn unsubscribe(&self, _listener: &Rc<ReleaseListener>) {}
 
     /// What a round trip to the node takes, as far as it was measured.
     fn round_trip(&self) -> Duration {

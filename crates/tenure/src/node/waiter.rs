@@ -9,7 +9,7 @@ use std::{
 use tenure_core::{Channel, Entry, Op, Place, Ticket, Token, Ttl, Wake};
 use tokio::sync::Notify;
 
-use super::hearer::Hearers;
+use super::release_listener::ReleaseListeners;
 
 /// What a waiter is notified of between its tries.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ pub(crate) struct Brought {
 /// The waiters of one node: by their tokens, and those without a queue.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
-    pub(super) hearers: Hearers,
+    pub(super) listeners: ReleaseListeners,
     by_token: RefCell<HashMap<Token, Weak<Waiter>>>,
     sweep_at: Cell<usize>,
 }
@@ -170,7 +170,7 @@ impl Waiters {
             Wake::StandIn { token, claim_ms, granted, .. } => {
                 (token, News::StandIn { claim_ms, granted })
             }
-            Wake::Free { to } => return self.hearers.tell(to.as_bytes()),
+            Wake::Free { to } => return self.listeners.notify(to.as_bytes()),
         };
         let waiter = self.by_token.borrow().get(&*token).and_then(Weak::upgrade);
         if let Some(waiter) = waiter {

@@ -27,8 +27,8 @@ use tokio::sync::{Notify, oneshot};
 
 use self::{connection::Connection, greeting::Past, request::Request};
 use super::{
-    Brought, Call, Hearer, Node, Reach, Run, Waiter, Watch, Watched, run::Told, waiter::Waiters,
-    watch::Watches,
+    Brought, Call, Node, Reach, ReleaseListener, Run, Waiter, Watch, Watched, run::Told,
+    waiter::Waiters, watch::Watches,
 };
 use crate::{
     address::ServerAddress,
@@ -203,15 +203,15 @@ impl Node for RedisNode {
         self.shared.is_pausing.get()
     }
 
-    fn hear(&self, hearer: &Rc<Hearer>) {
-        if self.shared.waiters.hearers.add(hearer) {
-            self.shared.listens(hearer.channel());
+    fn subscribe(&self, listener: &Rc<ReleaseListener>) {
+        if self.shared.waiters.listeners.add(listener) {
+            self.shared.listens(listener.channel());
         }
     }
 
-    fn hear_no_more(&self, hearer: &Rc<Hearer>) {
-        if self.shared.waiters.hearers.remove(hearer) {
-            self.shared.listens(hearer.channel());
+    fn unsubscribe(&self, listener: &Rc<ReleaseListener>) {
+        if self.shared.waiters.listeners.remove(listener) {
+            self.shared.listens(listener.channel());
         }
     }
 

@@ -105,7 +105,7 @@ impl Connection {
             None => {}
         }
         match subscriptions::read(fields) {
-            Some(Message::Told(channel)) => self.shared.waiters.hearers.tell(channel),
+            Some(Message::Told(channel)) => self.shared.waiters.listeners.notify(channel),
             Some(Message::Settled(channel)) => self.in_flight.settle(channel),
             None => {}
         }

@@ -81,7 +81,7 @@ impl Connection {
         })?;
         shared.hearing.set(Hearing::Hoped);
         shared.to_track.replace(shared.watches.keys().into_iter().collect());
-        shared.to_listen.replace(shared.waiters.hearers.channels());
+        shared.to_listen.replace(shared.waiters.listeners.channels());
         shared.tracks.set(true);
         let mut out = BytesMut::new();
         let greeting = Greeting::begin(

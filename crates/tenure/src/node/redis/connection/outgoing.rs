@@ -55,7 +55,7 @@ impl Connection {
 
     /// Begins or ceases to listen to a lock's channel, whatever is wanted now.
     fn listen_to(&mut self, channel: Channel) {
-        let is_wanted = self.shared.waiters.hearers.has(&channel);
+        let is_wanted = self.shared.waiters.listeners.has(&channel);
         if self.subscriptions.set(&channel, is_wanted, &mut self.out) {
             self.in_flight.push(Expected::Listening(channel));
         }

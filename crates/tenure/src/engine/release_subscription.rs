@@ -5,31 +5,31 @@ use std::rc::Rc;
 use tenure_core::{LockKey, Timestamp, Waiting};
 
 use super::state::State;
-use crate::{clock, node::Hearer, random};
+use crate::{clock, node::ReleaseListener, random};
 
 /// Receives notifications of one lock from all of its nodes, for as long as it lives.
 ///
 /// It begins after a first refusal, and misses earlier releases: so the first
 /// poll comes soon.
-pub(super) struct Hearing {
+pub(super) struct ReleaseSubscription {
     state: Rc<State>,
-    hearer: Rc<Hearer>,
+    listener: Rc<ReleaseListener>,
 }
 
-impl Hearing {
+impl ReleaseSubscription {
     pub(super) fn begin(state: &Rc<State>, key: &LockKey) -> Self {
-        let hearer = Hearer::new(key);
-        state.nodes.iter().for_each(|(_, node)| node.hear(&hearer));
-        Self { state: Rc::clone(state), hearer }
+        let listener = ReleaseListener::new(key);
+        state.nodes.iter().for_each(|(_, node)| node.subscribe(&listener));
+        Self { state: Rc::clone(state), listener }
     }
 
-    /// Sleeps until it is time to ask again, which a hint may bring forward.
+    /// Sleeps until it is time to ask again, which a notification may bring forward.
     pub(super) async fn pause(&self, waiting: &mut Waiting, next: Timestamp) {
         let mut until = next;
         loop {
             tokio::select! {
                 () = self.state.timers.sleep_until(until) => return,
-                () = self.hearer.told() => {
+                () = self.listener.notified() => {
                     until = waiting.handle_hint(clock::now(), until, random::jitter());
                 }
             }
@@ -37,9 +37,9 @@ impl Hearing {
     }
 }
 
-impl Drop for Hearing {
+impl Drop for ReleaseSubscription {
     fn drop(&mut self) {
-        self.state.nodes.iter().for_each(|(_, node)| node.hear_no_more(&self.hearer));
+        self.state.nodes.iter().for_each(|(_, node)| node.unsubscribe(&self.listener));
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
         task,
     };
 
-    /// Too long for any pause that a hint ends.
+    /// Too long for any pause that a notification ends.
     const LIMIT: Duration = Duration::from_secs(20);
 
     async fn pause_for_a_day() {
@@ -68,7 +68,7 @@ mod tests {
         task::spawn(async move { timers.run().await.unwrap() });
         let key = LockKey::new("k").unwrap();
         let node = state.nodes.first();
-        let hearing = Hearing::begin(&state, &key);
+        let subscription = ReleaseSubscription::begin(&state, &key);
         let [holder, token] =
             ["0", "1"].map(|digit| format!("{}@h", digit.repeat(32)).parse().unwrap());
         let ttl = tenure_core::Ttl::new(LIMIT).unwrap();
@@ -79,7 +79,7 @@ mod tests {
         let mut waiting = Waiting::new(clock::now(), Wait::Forever);
         let tomorrow = clock::now() + Duration::from_secs(86_400);
         tokio::select! {
-            () = hearing.pause(&mut waiting, tomorrow) => {}
+            () = subscription.pause(&mut waiting, tomorrow) => {}
             () = state.timers.sleep_until(clock::now() + LIMIT) => panic!("it sleeps on"),
         }
     }
