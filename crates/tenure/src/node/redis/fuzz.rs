@@ -8,8 +8,8 @@ use tenure_core::{
 use tenure_testkit::fuzz;
 
 use super::{
-    ear::Ear,
     fault,
+    pubsub_channel::PubSubChannel,
     resp::{Decoder, Incoming},
     subscriptions, tracking,
 };
@@ -95,15 +95,15 @@ fn fuzz_script_replies() {
 #[test]
 fn fuzz_pushes() {
     fuzz("pushes", |input| {
-        let mut ear = Ear::new();
+        let mut pubsub = PubSubChannel::new();
         let (messages, failed) = read(input, input.len().max(1));
         let mut seen = vec![failed];
         for message in &messages {
             let Incoming::Push(fields) = message else { continue };
             seen.push(tracking::changed(fields).is_some());
             seen.push(subscriptions::read(fields).is_some());
-            // The channel of an ear is a secret of its own.
-            assert_eq!(ear.hear(fields), super::ear::Heard::Noise);
+            // The channel of a connection is a secret of its own.
+            assert_eq!(pubsub.receive(fields), super::pubsub_channel::ChannelMessage::Noise);
         }
         seen
     });

@@ -1,12 +1,12 @@
 //! The node that is a Redis or Valkey server.
 
 mod connection;
-mod ear;
 mod fault;
 #[cfg(test)]
 mod fuzz;
 mod greeting;
 mod in_flight;
+mod pubsub_channel;
 mod request;
 mod resp;
 mod stream;
@@ -77,7 +77,7 @@ struct Shared {
     /// Whom the last connection has met.
     run: RefCell<Option<Rc<Run>>>,
     waiters: Waiters,
-    hearing: Cell<Hearing>,
+    notifications: Cell<Notifications>,
     /// What a round trip takes, smoothed.
     round_trip: Cell<Duration>,
     watches: Watches,
@@ -93,14 +93,14 @@ struct Shared {
 
 /// Whether the server notifies this connection's waiters of their turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Hearing {
+enum Notifications {
     /// Not known yet; assumed.
     #[default]
-    Hoped,
+    Assumed,
     /// It has published a message to itself, and received it.
-    Proved,
+    Verified,
     /// It is not permitted, or a proxy swallows it.
-    Refused,
+    Unavailable,
 }
 
 impl RedisNode {
@@ -127,7 +127,7 @@ impl RedisNode {
             cut_off: Cell::new(true),
             run: RefCell::default(),
             waiters: Waiters::default(),
-            hearing: Cell::default(),
+            notifications: Cell::default(),
             round_trip: Cell::default(),
             watches: Watches::default(),
             to_track: RefCell::default(),
@@ -184,7 +184,7 @@ impl Node for RedisNode {
     }
 
     fn tells_waiters(&self) -> bool {
-        self.shared.hearing.get() != Hearing::Refused
+        self.shared.notifications.get() != Notifications::Unavailable
     }
 
     fn round_trip(&self) -> Duration {

@@ -4,13 +4,13 @@ use tenure_core::script::{self, Answer};
 
 use super::{
     super::{
-        ear::Heard,
         fault,
+        pubsub_channel::ChannelMessage,
         resp::Incoming,
         subscriptions::{self, Message},
         tracking::{self, Changed},
     },
-    Connection, Expected, Hearing, NodeError, Past, Request, Tracking,
+    Connection, Expected, NodeError, Notifications, Past, Request, Tracking,
     outgoing::{Form, RefusedForm},
 };
 use crate::clock;
@@ -19,7 +19,7 @@ impl Connection {
     /// Hands one message of the server to whom it is for.
     pub(super) fn handle(&mut self, incoming: Incoming, past: &mut Past) -> Result<(), NodeError> {
         if let Incoming::Push(fields) = &incoming {
-            self.hear(fields);
+            self.receive(fields);
             return Ok(());
         }
         self.shared.time_outs.set(0);
@@ -36,7 +36,9 @@ impl Connection {
         match self.in_flight.pop() {
             None => Err(self.protocol("a reply to no request")),
             Some(Expected::Op { request, in_full, proves_rights, sent }) => {
-                if self.ear.is_deaf() && self.shared.hearing.get() == Hearing::Hoped {
+                if self.pubsub.is_mute()
+                    && self.shared.notifications.get() == Notifications::Assumed
+                {
                     self.heard_nothing();
                 }
                 self.shared.measure(clock::now().since(sent));
@@ -49,7 +51,7 @@ impl Connection {
             }
             Some(Expected::Proof) => {
                 match incoming {
-                    Incoming::Reply(answer) if self.ear.is_told(&answer) => self.believe(),
+                    Incoming::Reply(answer) if self.pubsub.is_counted(&answer) => self.believe(),
                     _ => self.heard_nothing(),
                 }
                 Ok(())
@@ -92,7 +94,7 @@ impl Connection {
         }
     }
 
-    fn hear(&mut self, fields: &[Answer]) {
+    fn receive(&mut self, fields: &[Answer]) {
         match tracking::changed(fields) {
             // A renewal changes a key, too: the value there shows more, and is tracked again.
             Some(Changed::Keys(keys)) => {
@@ -109,28 +111,28 @@ impl Connection {
             Some(Message::Settled(channel)) => self.in_flight.settle(channel),
             None => {}
         }
-        match self.ear.hear(fields) {
-            Heard::Itself => self.believe(),
-            Heard::Wake(wake) => self.shared.waiters.deliver(wake),
-            Heard::Subscribed => {
+        match self.pubsub.receive(fields) {
+            ChannelMessage::Own => self.believe(),
+            ChannelMessage::Wake(wake) => self.shared.waiters.deliver(wake),
+            ChannelMessage::Subscribed => {
                 if matches!(self.in_flight.next(), Some(Expected::Subscribed)) {
                     self.in_flight.pop();
                 }
             }
-            Heard::Noise => {}
+            ChannelMessage::Noise => {}
         }
     }
 
     /// It is verified that the server notifies waiters of their turn, when both halves are here.
     fn believe(&self) {
-        if self.ear.has_proof() && self.shared.hearing.get() == Hearing::Hoped {
-            self.shared.hearing.set(Hearing::Proved);
+        if self.pubsub.is_verified() && self.shared.notifications.get() == Notifications::Assumed {
+            self.shared.notifications.set(Notifications::Verified);
         }
     }
 
     /// The server does not notify waiters of their turn: from now on they poll.
     fn heard_nothing(&self) {
-        self.shared.hearing.set(Hearing::Refused);
+        self.shared.notifications.set(Notifications::Unavailable);
         self.shared.waiters.all_look();
     }
 

@@ -18,10 +18,10 @@ use tokio::io::ReadBuf;
 
 use self::outgoing::RefusedForm;
 use super::{
-    Hearing, Request, Shared,
-    ear::Ear,
+    Notifications, Request, Shared,
     greeting::{Greeting, Past},
     in_flight::{Expected, InFlight},
+    pubsub_channel::PubSubChannel,
     resp::{self, Decoder},
     stream::Stream,
     subscriptions::Subscriptions,
@@ -43,7 +43,7 @@ pub(super) struct Connection {
     input: BytesMut,
     decoder: Decoder,
     chunk: Box<[u8]>,
-    ear: Ear,
+    pubsub: PubSubChannel,
     in_flight: InFlight,
     /// Writes until the next close listening: see [`Connection::listen_closely`].
     deaf_for: u32,
@@ -79,7 +79,7 @@ impl Connection {
             };
             shared.error(kind).with_source(error)
         })?;
-        shared.hearing.set(Hearing::Hoped);
+        shared.notifications.set(Notifications::Assumed);
         shared.to_track.replace(shared.watches.keys().into_iter().collect());
         shared.to_listen.replace(shared.waiters.listeners.channels());
         shared.tracks.set(true);
@@ -100,7 +100,7 @@ impl Connection {
             input: BytesMut::new(),
             decoder: Decoder::default(),
             chunk: vec![0; CHUNK].into(),
-            ear: Ear::new(),
+            pubsub: PubSubChannel::new(),
             in_flight: InFlight::default(),
             deaf_for: 0,
             deafness: LEAST_DEAFNESS,

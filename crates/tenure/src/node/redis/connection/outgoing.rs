@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use tenure_core::{Channel, LockKey, Op, script::Call};
 
-use super::{Connection, Expected, Hearing, Request, resp};
+use super::{Connection, Expected, Notifications, Request, resp};
 use crate::clock;
 
 /// How a script is sent.
@@ -67,12 +67,12 @@ impl Connection {
             return;
         };
         let (waiter, brought) = waiter;
-        if self.shared.hearing.get() == Hearing::Refused {
+        if self.shared.notifications.get() == Notifications::Unavailable {
             *place = None;
             return;
         }
-        *place = Some(waiter.place(self.ear.channel(), brought));
-        if self.ear.listen(&mut self.out) {
+        *place = Some(waiter.place(self.pubsub.channel(), brought));
+        if self.pubsub.listen(&mut self.out) {
             self.in_flight.push(Expected::Subscribed);
             self.in_flight.push(Expected::Proof);
         }

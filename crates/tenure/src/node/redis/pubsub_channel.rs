@@ -8,36 +8,36 @@ use crate::random;
 
 /// The channel of one connection. It is subscribed to when the first waiter comes.
 #[derive(Debug)]
-pub(super) struct Ear {
+pub(super) struct PubSubChannel {
     channel: Channel,
     listening: bool,
     /// Its own message has come.
-    hears: bool,
+    receives: bool,
     /// The server says that it has sent that message.
-    told: bool,
+    counted: bool,
 }
 
 /// What a message that answers no command means.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum ChannelMessage {
     /// The server confirms the subscription: the answer to that command.
     Subscribed,
     /// What it has published to itself.
-    Itself,
+    Own,
     /// For a waiter.
     Wake(Wake),
     /// Nothing to us.
     Noise,
 }
 
-impl Ear {
+impl PubSubChannel {
     /// Random and new: a subscriber to it is this connection, alive.
     pub(super) fn new() -> Self {
         Self {
             channel: Channel::new(random::jitter()),
             listening: false,
-            hears: false,
-            told: false,
+            receives: false,
+            counted: false,
         }
     }
 
@@ -55,52 +55,52 @@ impl Ear {
         self.listening = true;
         let channel = self.channel.as_bytes();
         resp::encode(out, &[b"SUBSCRIBE", channel]);
-        resp::encode(out, &[b"EVAL", PROOF.as_bytes(), b"0", channel]);
+        resp::encode(out, &[b"EVAL", VERIFY.as_bytes(), b"0", channel]);
         true
     }
 
     /// Takes the answer to the second command; returns whether it is good.
-    pub(super) fn is_told(&mut self, answer: &Answer) -> bool {
-        self.told = *answer == Answer::Array(vec![Answer::Int(1), Answer::Int(0)]);
-        self.told
+    pub(super) fn is_counted(&mut self, answer: &Answer) -> bool {
+        self.counted = *answer == Answer::Array(vec![Answer::Int(1), Answer::Int(0)]);
+        self.counted
     }
 
-    /// Whether all of the proof is here.
-    pub(super) fn has_proof(&self) -> bool {
-        self.told && self.hears
+    /// Whether both are here.
+    pub(super) fn is_verified(&self) -> bool {
+        self.counted && self.receives
     }
 
     /// Whether its own message is lost, when the answer to a later command is here. Servers send it
     /// before the answer to the command that caused it, or right behind that.
-    pub(super) fn is_deaf(&self) -> bool {
-        self.told && !self.hears
+    pub(super) fn is_mute(&self) -> bool {
+        self.counted && !self.receives
     }
 
     /// Reads a message.
-    pub(super) fn hear(&mut self, fields: &[Answer]) -> Heard {
+    pub(super) fn receive(&mut self, fields: &[Answer]) -> ChannelMessage {
         let text = |index: usize| match fields.get(index) {
             Some(Answer::Bytes(bytes)) => std::str::from_utf8(bytes).ok(),
             _ => None,
         };
         if text(1).map(str::as_bytes) != Some(self.channel.as_bytes()) {
-            return Heard::Noise;
+            return ChannelMessage::Noise;
         }
         match text(0) {
-            Some("subscribe") => Heard::Subscribed,
+            Some("subscribe") => ChannelMessage::Subscribed,
             Some("message") if text(2) == Some("") => {
-                self.hears = true;
-                Heard::Itself
+                self.receives = true;
+                ChannelMessage::Own
             }
             Some("message") => {
                 let wake = text(2).and_then(|text| Wake::read(&self.channel, text));
-                wake.map_or(Heard::Noise, Heard::Wake)
+                wake.map_or(ChannelMessage::Noise, ChannelMessage::Wake)
             }
-            _ => Heard::Noise,
+            _ => ChannelMessage::Noise,
         }
     }
 }
 
-const PROOF: &str = "local n = redis.call('PUBSUB', 'NUMSUB', ARGV[1] .. ':nobody') \
+const VERIFY: &str = "local n = redis.call('PUBSUB', 'NUMSUB', ARGV[1] .. ':nobody') \
                      return {redis.call('PUBLISH', ARGV[1], ''), n[2]}";
 
 #[cfg(test)]
@@ -109,18 +109,19 @@ mod tests {
 
     #[test]
     fn only_messages_on_its_own_channel_count() {
-        let mut ear = Ear::new();
+        let mut pubsub = PubSubChannel::new();
         let fields = |words: &[&str]| -> Vec<Answer> {
             words.iter().map(|word| Answer::Bytes(word.as_bytes().to_vec())).collect()
         };
-        let own = ear.channel().to_string();
+        let own = pubsub.channel().to_string();
         let own = own.as_str();
-        assert_eq!(ear.hear(&fields(&["subscribe", own])), Heard::Subscribed);
-        let wake = Heard::Wake(Wake::Grant { to: ear.channel().clone(), token: "a@".into() });
-        assert_eq!(ear.hear(&fields(&["message", own, "g a@"])), wake);
+        assert_eq!(pubsub.receive(&fields(&["subscribe", own])), ChannelMessage::Subscribed);
+        let wake =
+            ChannelMessage::Wake(Wake::Grant { to: pubsub.channel().clone(), token: "a@".into() });
+        assert_eq!(pubsub.receive(&fields(&["message", own, "g a@"])), wake);
         for words in [&["message", "other", "g a@"][..], &["message", own, "x"], &["sunsubscribe"]]
         {
-            assert_eq!(ear.hear(&fields(words)), Heard::Noise, "{words:?}");
+            assert_eq!(pubsub.receive(&fields(words)), ChannelMessage::Noise, "{words:?}");
         }
     }
 
@@ -128,18 +129,20 @@ mod tests {
     fn verification_needs_a_reply_and_a_message_in_either_order() {
         let good = Answer::Array(vec![Answer::Int(1), Answer::Int(0)]);
         for message_first in [true, false] {
-            let mut ear = Ear::new();
-            let own = ear.channel().to_string();
+            let mut pubsub = PubSubChannel::new();
+            let own = pubsub.channel().to_string();
             let message = ["message", &own, ""].map(|word| Answer::Bytes(word.into()));
             if message_first {
-                assert_eq!(ear.hear(&message), Heard::Itself);
+                assert_eq!(pubsub.receive(&message), ChannelMessage::Own);
             }
-            assert!(!ear.has_proof() && !ear.is_deaf());
-            assert!(ear.is_told(&good));
-            assert_eq!(ear.is_deaf(), !message_first);
-            assert_eq!(ear.hear(&message), Heard::Itself);
-            assert!(ear.has_proof() && !ear.is_deaf());
+            assert!(!pubsub.is_verified() && !pubsub.is_mute());
+            assert!(pubsub.is_counted(&good));
+            assert_eq!(pubsub.is_mute(), !message_first);
+            assert_eq!(pubsub.receive(&message), ChannelMessage::Own);
+            assert!(pubsub.is_verified() && !pubsub.is_mute());
         }
-        assert!(!Ear::new().is_told(&Answer::Array(vec![Answer::Int(0), Answer::Int(0)])));
+        assert!(
+            !PubSubChannel::new().is_counted(&Answer::Array(vec![Answer::Int(0), Answer::Int(0)]))
+        );
     }
 }
