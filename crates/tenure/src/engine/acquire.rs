@@ -16,7 +16,7 @@ use crate::{
     clock,
     error::{AcquireError, NoQuorum, NodeError, NodeErrorKind},
     event,
-    node::News,
+    node::WaiterEvent,
     random,
 };
 
@@ -154,13 +154,13 @@ impl State {
         });
         let mut until = if registration.is_some() { deadline } else { next };
         loop {
-            let news = tokio::select! {
+            let event = tokio::select! {
                 () = self.timers.sleep_until(until) => return,
-                news = acquisition.waiter.news() => news,
+                event = acquisition.waiter.event() => event,
             };
-            match news {
-                News::Look => return,
-                News::StandIn { claim_ms, granted } => {
+            match event {
+                WaiterEvent::Look => return,
+                WaiterEvent::StandIn { claim_ms, granted } => {
                     // It looks by itself, and it names the suspect.
                     drop(registration.take());
                     let now = clock::now();

@@ -20,7 +20,7 @@ use super::{limits::LONGEST_LIMIT, state::State};
 use crate::{
     clock,
     error::{NodeError, NodeErrorKind},
-    node::{News, Node, Waiter, Watch, Watched},
+    node::{Node, Waiter, WaiterEvent, Watch, Watched},
     random, task,
 };
 
@@ -66,7 +66,7 @@ impl Parked {
         let waiter = Rc::downgrade(&self.waiter);
         let look = move || {
             if let Some(waiter) = waiter.upgrade() {
-                waiter.tell(News::Look);
+                waiter.notify(WaiterEvent::Look);
             }
         };
         let watch = Watch::new(self.key.clone(), None, look);
@@ -170,7 +170,7 @@ impl QueuePoller {
                     let (key, token) = (one.key.clone(), one.waiter.token().clone());
                     looks.push((id, Look { key, token, entry }));
                 }
-                None => one.waiter.tell(News::Look),
+                None => one.waiter.notify(WaiterEvent::Look),
             }
         }
         // Those at one lock side by side: a node then has less to do for them.
@@ -197,7 +197,7 @@ impl QueuePoller {
                 self.schedule(next, id);
             }
             Some(_) => {}
-            None => one.waiter.tell(News::Look),
+            None => one.waiter.notify(WaiterEvent::Look),
         }
     }
 }

@@ -20,20 +20,20 @@ pub(super) struct MemoryNode {
     address: Arc<str>,
     shared: Arc<Mutex<Shared>>,
     channel: Channel,
-    ear: Ear,
+    subscriber: Subscriber,
     waiters: Rc<Waiters>,
 }
 
-/// A client's channel.
+/// A client that is subscribed to a channel.
 #[derive(Clone, Debug)]
-struct Ear {
+struct Subscriber {
     wakes: mpsc::UnboundedSender<Wake>,
     work: Option<Arc<Work>>,
 }
 
-impl Ear {
+impl Subscriber {
     /// One that has just gone is passed over after its claim, as on a server.
-    fn tell(&self, wake: Wake) {
+    fn notify(&self, wake: Wake) {
         if let Some(work) = &self.work {
             work.expect();
         }
@@ -57,32 +57,32 @@ impl Ear {
 #[derive(Debug, Default)]
 struct Shared {
     table: Table,
-    ears: BTreeMap<Channel, Vec<Ear>>,
+    subscribers: BTreeMap<Channel, Vec<Subscriber>>,
 }
 
 impl Shared {
     fn apply(&mut self, op: &Op) -> Reply {
-        let Self { table, ears } = self;
-        let at = |channel: &Channel| ears.get(channel).into_iter().flatten();
-        let present = |channel: &Channel| at(channel).any(|ear| !ear.is_closed());
+        let Self { table, subscribers } = self;
+        let at = |channel: &Channel| subscribers.get(channel).into_iter().flatten();
+        let present = |channel: &Channel| at(channel).any(|subscriber| !subscriber.is_closed());
         let (reply, wakes) = table.apply(clock::node_time(), &present, op);
         for wake in wakes {
-            for ear in at(wake.to()) {
-                ear.tell(wake.clone());
+            for subscriber in at(wake.to()) {
+                subscriber.notify(wake.clone());
             }
         }
         reply
     }
 
-    fn listen(&mut self, channel: &Channel, ear: &Ear) {
-        self.ears.entry(channel.clone()).or_default().push(ear.clone());
+    fn listen(&mut self, channel: &Channel, subscriber: &Subscriber) {
+        self.subscribers.entry(channel.clone()).or_default().push(subscriber.clone());
     }
 
-    /// Drops the ears that are not wanted.
-    fn keep_ears(&mut self, is_wanted: impl Fn(&Channel, &Ear) -> bool) {
-        self.ears.retain(|channel, ears| {
-            ears.retain(|ear| is_wanted(channel, ear));
-            !ears.is_empty()
+    /// Drops the subscribers that are not wanted.
+    fn retain_subscribers(&mut self, is_wanted: impl Fn(&Channel, &Subscriber) -> bool) {
+        self.subscribers.retain(|channel, subscribers| {
+            subscribers.retain(|subscriber| is_wanted(channel, subscriber));
+            !subscribers.is_empty()
         });
     }
 }
@@ -93,20 +93,20 @@ impl MemoryNode {
         let shared = name.map_or_else(Arc::default, table_named);
         let channel = Channel::new(random::jitter());
         let (sender, mut wakes) = mpsc::unbounded_channel();
-        let ear = Ear { wakes: sender, work: work.cloned() };
+        let subscriber = Subscriber { wakes: sender, work: work.cloned() };
         let mut inner = lock(&shared);
-        inner.keep_ears(|_, ear| !ear.is_closed());
-        inner.listen(&channel, &ear);
+        inner.retain_subscribers(|_, subscriber| !subscriber.is_closed());
+        inner.listen(&channel, &subscriber);
         drop(inner);
         let waiters = Rc::new(Waiters::default());
-        let (told, hears) = (Rc::clone(&waiters), ear.clone());
+        let (delivered_to, receiver) = (Rc::clone(&waiters), subscriber.clone());
         task::spawn(async move {
             while let Some(wake) = wakes.recv().await {
-                hears.arrived();
-                told.deliver(wake);
+                receiver.arrived();
+                delivered_to.deliver(wake);
             }
         });
-        Self { address: address.into(), shared, channel, ear, waiters }
+        Self { address: address.into(), shared, channel, subscriber, waiters }
     }
 }
 
@@ -144,16 +144,18 @@ impl Node for MemoryNode {
 
     fn subscribe(&self, listener: &Rc<ReleaseListener>) {
         if self.waiters.listeners.add(listener) {
-            lock(&self.shared).listen(listener.channel(), &self.ear);
+            lock(&self.shared).listen(listener.channel(), &self.subscriber);
         }
     }
 
     fn unsubscribe(&self, listener: &Rc<ReleaseListener>) {
         if self.waiters.listeners.remove(listener) {
-            let is_ours = |channel: &Channel, ear: &Ear| {
-                channel == listener.channel() && ear.wakes.same_channel(&self.ear.wakes)
+            let is_ours = |channel: &Channel, subscriber: &Subscriber| {
+                channel == listener.channel()
+                    && subscriber.wakes.same_channel(&self.subscriber.wakes)
             };
-            lock(&self.shared).keep_ears(|channel, ear| !is_ours(channel, ear));
+            lock(&self.shared)
+                .retain_subscribers(|channel, subscriber| !is_ours(channel, subscriber));
         }
     }
 
@@ -212,7 +214,7 @@ mod tests {
                 holder.call(op.clone(), Duration::MAX).await.unwrap();
             }
             assert_eq!(is_notified(&listener).await, is_hearing, "{name}");
-            let listens = lock(&holder.shared).ears.contains_key(listener.channel());
+            let listens = lock(&holder.shared).subscribers.contains_key(listener.channel());
             assert_eq!(listens, is_hearing, "{name}");
         }
     }

@@ -11,7 +11,7 @@ mod watch;
 
 pub(crate) use release_listener::ReleaseListener;
 pub(crate) use run::Run;
-pub(crate) use waiter::{Brought, News, Residue, Waiter};
+pub(crate) use waiter::{Brought, Residue, Waiter, WaiterEvent};
 pub(crate) use watch::{Watch, Watched};
 
 use std::{

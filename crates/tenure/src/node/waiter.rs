@@ -13,7 +13,7 @@ use super::release_listener::ReleaseListeners;
 
 /// What a waiter is notified of between its tries.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum WaiterEvent {
     /// Look at once: the lock was set for it, or it may have missed that.
     Look,
     /// The lock was set for another, for a claim; this one stands in.
@@ -31,7 +31,7 @@ pub(crate) struct Waiter {
     /// An op under its token was sent over a connection that ended before the answer: it may be
     /// applied at any later time.
     ambiguous: Cell<bool>,
-    news: RefCell<Option<News>>,
+    event: RefCell<Option<WaiterEvent>>,
     told: Notify,
 }
 
@@ -43,7 +43,7 @@ impl Waiter {
             claim,
             entries: RefCell::default(),
             ambiguous: Cell::new(false),
-            news: RefCell::default(),
+            event: RefCell::default(),
             told: Notify::new(),
         })
     }
@@ -89,12 +89,12 @@ impl Waiter {
         self.ambiguous.set(true);
     }
 
-    /// Waits for news; a grant outdoes everything that came before it.
-    pub(crate) async fn news(&self) -> News {
+    /// Waits for event; a grant outdoes everything that came before it.
+    pub(crate) async fn event(&self) -> WaiterEvent {
         loop {
             let told = self.told.notified();
-            if let Some(news) = self.news.take() {
-                return news;
+            if let Some(event) = self.event.take() {
+                return event;
             }
             told.await;
         }
@@ -105,10 +105,10 @@ impl Waiter {
         self.entries.borrow().last().cloned()
     }
 
-    pub(crate) fn tell(&self, news: News) {
-        let mut slot = self.news.borrow_mut();
-        if !matches!((&*slot, &news), (Some(News::Look), News::StandIn { .. })) {
-            *slot = Some(news);
+    pub(crate) fn notify(&self, event: WaiterEvent) {
+        let mut slot = self.event.borrow_mut();
+        if !matches!((&*slot, &event), (Some(WaiterEvent::Look), WaiterEvent::StandIn { .. })) {
+            *slot = Some(event);
         }
         self.told.notify_one();
     }
@@ -165,16 +165,16 @@ impl Waiters {
 
     /// Delivers a message. One to a waiter that is gone is too late: its cancellation follows.
     pub(super) fn deliver(&self, wake: Wake) {
-        let (token, news) = match wake {
-            Wake::Grant { token, .. } => (token, News::Look),
+        let (token, event) = match wake {
+            Wake::Grant { token, .. } => (token, WaiterEvent::Look),
             Wake::StandIn { token, claim_ms, granted, .. } => {
-                (token, News::StandIn { claim_ms, granted })
+                (token, WaiterEvent::StandIn { claim_ms, granted })
             }
             Wake::Free { to } => return self.listeners.notify(to.as_bytes()),
         };
         let waiter = self.by_token.borrow().get(&*token).and_then(Weak::upgrade);
         if let Some(waiter) = waiter {
-            waiter.tell(news);
+            waiter.notify(event);
         }
     }
 
@@ -182,7 +182,7 @@ impl Waiters {
     pub(super) fn all_look(&self) {
         let waiters: Vec<_> = self.by_token.borrow().values().filter_map(Weak::upgrade).collect();
         for waiter in waiters {
-            waiter.tell(News::Look);
+            waiter.notify(WaiterEvent::Look);
         }
     }
 }

@@ -17,7 +17,8 @@ pub(super) enum Expected {
         proves_rights: bool,
         sent: Timestamp,
     },
-    /// The subscription to the channel of the connection; the server confirms it by a message, and refuses by a reply.
+    /// The subscription to the channel of the connection. The server confirms it by a message, and
+    /// refuses it by a reply.
     Subscribed,
     /// The subscription to a lock's channel, or its end; confirmed and refused likewise.
     Listening(Channel),
