@@ -145,16 +145,16 @@ const fn released(release: Release) -> Reply {
 /// Who holds the lock on a majority of all nodes. Nobody does when none can: a client that has it
 /// on some of them is about to release it, or to lose it.
 fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<NodeErrors>> {
-    let (mut told, mut failed) = (Vec::<Inspection>::new(), Vec::new());
+    let (mut inspections, mut failed) = (Vec::<Inspection>::new(), Vec::new());
     for answer in answers {
         match answer {
-            Ok(Reply::Inspected(inspection)) => told.push(inspection),
+            Ok(Reply::Inspected(inspection)) => inspections.push(inspection),
             Ok(_) => {}
             Err(error) => failed.push(error),
         }
     }
-    let silent = quorum.nodes() - told.len();
-    let holders = told.iter().filter_map(|one| one.held.as_ref());
+    let silent = quorum.nodes() - inspections.len();
+    let holders = inspections.iter().filter_map(|one| one.held.as_ref());
     let count = |holder: &Holder| holders.clone().filter(|held| held.holder == *holder).count();
     let most = holders.clone().max_by_key(|held| count(&held.holder));
     let count = most.map_or(0, |held| count(&held.holder));
@@ -169,12 +169,14 @@ fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<Node
         return Err(NodeErrors::of(failed));
     }
     let spare = quorum.nodes() - quorum.needed();
-    let fault = told.iter().filter_map(|one| one.fault).nth(spare);
+    let fault = inspections.iter().filter_map(|one| one.fault).nth(spare);
     let is_primary = |one: &&Inspection| one.source == Source::Primary;
-    let source = told.iter().find(|one| !is_primary(one)).map_or(Source::Primary, |one| one.source);
+    let source =
+        inspections.iter().find(|one| !is_primary(one)).map_or(Source::Primary, |one| one.source);
     let holder = of_majority.as_ref().map(|held| &held.holder);
     let is_of = |one: &Inspection| one.held.as_ref().map(|held| &held.holder) == holder;
-    let of_holder: Vec<_> = told.iter().filter(|one| holder.is_none() || is_of(one)).collect();
+    let of_holder: Vec<_> =
+        inspections.iter().filter(|one| holder.is_none() || is_of(one)).collect();
     let is_near =
         |number: &FencingToken, one: &Inspection| !is_far_ahead(*number, None, one.wall_us);
     let mut numbers: Vec<_> = of_holder
@@ -198,12 +200,12 @@ fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<Node
 /// Whose keys were deleted on most of the nodes, when a majority has answered; or what was left
 /// alone, where that was on a majority, or all that was found.
 fn forced(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeErrors>> {
-    let (mut holders, mut told, mut failed) = (Vec::new(), 0, Vec::new());
+    let (mut holders, mut answered, mut failed) = (Vec::new(), 0, Vec::new());
     let mut left = Vec::new();
     for answer in answers {
         match answer {
             Ok(Reply::Released { release, .. }) => {
-                told += 1;
+                answered += 1;
                 match release {
                     Release::Released(holder) => holders.push(holder),
                     Release::Other(holder) => left.push(holder),
@@ -214,7 +216,7 @@ fn forced(quorum: Quorum, answers: Answers) -> Result<Release, Option<NodeErrors
             Err(error) => failed.push(error),
         }
     }
-    if told < quorum.needed() {
+    if answered < quorum.needed() {
         return Err(NodeErrors::of(failed));
     }
     if left.len() >= quorum.needed() || holders.is_empty() {

@@ -68,14 +68,14 @@ fn engines(end: Instant) -> Vec<Weak<Inner>> {
 #[derive(Debug, Default)]
 struct Done {
     is_done: Mutex<bool>,
-    told: Condvar,
+    changed: Condvar,
 }
 
 impl Done {
     fn wait_until(&self, end: Instant) {
         let is_done = self.is_done.lock().unwrap_or_else(PoisonError::into_inner);
         let left = end.saturating_duration_since(Instant::now());
-        drop(self.told.wait_timeout_while(is_done, left, |is_done| !*is_done));
+        drop(self.changed.wait_timeout_while(is_done, left, |is_done| !*is_done));
     }
 }
 
@@ -86,6 +86,6 @@ pub(crate) struct Flush(Arc<Done>);
 impl Drop for Flush {
     fn drop(&mut self) {
         *self.0.is_done.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.0.told.notify_all();
+        self.0.changed.notify_all();
     }
 }

@@ -41,7 +41,7 @@ pub(crate) struct LeaseCell {
     ran_out: AtomicU64,
     /// Why it is finally lost.
     lost: OnceLock<LossReason>,
-    told: Notify,
+    changed: Notify,
     /// When the first of the renewals was sent that failed since the last one that did not, and
     /// what was said to the last.
     failing: Mutex<Option<(Timestamp, NodeErrors)>>,
@@ -65,7 +65,7 @@ impl LeaseCell {
             paused: AtomicU64::new(0),
             ran_out: AtomicU64::new(0),
             lost: OnceLock::new(),
-            told: Notify::new(),
+            changed: Notify::new(),
             failing: Mutex::new(None),
         }
     }
@@ -159,7 +159,7 @@ impl LeaseCell {
     pub(crate) async fn lost(&self) -> LossReason {
         let ran_out = self.ran_out.load(Ordering::Acquire);
         loop {
-            let told = self.told.notified();
+            let changed = self.changed.notified();
             if let Some(reason) = self.loss() {
                 return reason;
             }
@@ -167,7 +167,7 @@ impl LeaseCell {
             if self.ran_out.load(Ordering::Acquire) != ran_out {
                 return self.why_told();
             }
-            told.await;
+            changed.await;
         }
     }
 
@@ -194,7 +194,7 @@ impl LeaseCell {
             // Already lost: the reason that was reported first is kept.
             _ = self.lost.set(first);
         }
-        self.told.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     /// Its release begins.

@@ -91,7 +91,7 @@ impl Nodes {
         let call = self.get(id).call(op, limit);
         Box::pin(async move {
             let answer = call.await;
-            let counted = voters.heard(id, sent, &answer);
+            let counted = voters.answered(id, sent, &answer);
             let reply = answer?;
             counted?;
             refusal.map_or(Ok(reply), Err)
@@ -244,10 +244,10 @@ mod tests {
 
     #[test]
     fn a_call_waits_for_no_more_replies_than_needed() {
-        let told = || -> Call { Box::pin(ready(Ok(Reply::Free))) };
-        let calls = vec![told(), Box::pin(pending()), told()];
+        let free = || -> Call { Box::pin(ready(Ok(Reply::Free))) };
+        let calls = vec![free(), Box::pin(pending()), free()];
         let two = each_until(calls, |answers| answers.len() == 2);
         assert_eq!(smol::block_on(two).len(), 2);
-        assert_eq!(smol::block_on(each(vec![told(), told(), told()])).len(), 3);
+        assert_eq!(smol::block_on(each(vec![free(), free(), free()])).len(), 3);
     }
 }

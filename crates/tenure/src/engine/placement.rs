@@ -132,7 +132,7 @@ impl Placement {
     }
 
     /// The node has answered that: it has the key now, or another has it.
-    pub(super) fn told(&mut self, now: Timestamp, node: NodeId, has_key: bool) {
+    pub(super) fn reported(&mut self, now: Timestamp, node: NodeId, has_key: bool) {
         if let Some(hold) = self.holds.get_mut(node.0) {
             hold.is_unsure = false;
             if has_key {
@@ -143,7 +143,7 @@ impl Placement {
 
     /// The node's vote came after the others had decided, and it granted.
     pub(super) fn voted(&mut self, node: NodeId) {
-        self.told(self.began, node, true);
+        self.reported(self.began, node, true);
     }
 
     /// The node did not answer that: the request may be carried out at any time.
@@ -195,7 +195,7 @@ mod tests {
         for (lost, now) in [(RenewalAnswer::Gone, 20), (other, 30)] {
             let state = placement.renewed(at(now), NodeId(1), &Ok(lost), false);
             assert!(matches!(state, Some(KeyState::Gone | KeyState::Other(_))));
-            placement.told(at(now + 1), NodeId(1), true);
+            placement.reported(at(now + 1), NodeId(1), true);
             assert!(!renew(&mut placement, now + 2, 1));
             assert!(renew(&mut placement, now + 2, 0));
             placement.prove(at(now + 2));
@@ -231,8 +231,8 @@ mod tests {
         let mut placement = Placement::new(vec![granted(), granted(), NodeHold::default()], at(1));
         placement.ask(NodeId(1));
         placement.indeterminate(NodeId(1));
-        placement.told(at(5), NodeId(1), true);
-        placement.told(at(9), NodeId(2), true);
+        placement.reported(at(5), NodeId(1), true);
+        placement.reported(at(9), NodeId(2), true);
         assert!(renew(&mut placement, 10, 1), "while it is held, others prove that it was");
         assert!(is_ours(&mut placement, 20, 0, true));
         assert!(!is_ours(&mut placement, 20, 1, true), "the request may have come after the end");

@@ -51,7 +51,7 @@ struct Parked {
     /// The last try of its wait, which it makes itself.
     deadline: Timestamp,
     /// When it last learned the state of its lock.
-    told: Timestamp,
+    known_at: Timestamp,
     due: Timestamp,
     /// Of the head: notifies it at once when there is no key any more.
     watch: Option<Rc<Watch>>,
@@ -110,7 +110,7 @@ impl QueuePoller {
             key: key.clone(),
             waiter: Rc::clone(waiter),
             deadline,
-            told: clock::now(),
+            known_at: clock::now(),
             due,
             watch: None,
         };
@@ -158,7 +158,7 @@ impl QueuePoller {
         }
         let soon = due.range(..(now + LONGEST_AHEAD, RegistrationId(0)));
         let goes = |(at, id): &&(Timestamp, RegistrationId)| {
-            parked.get(id).is_none_or(|one| *at <= now + ahead(at.since(one.told)))
+            parked.get(id).is_none_or(|one| *at <= now + ahead(at.since(one.known_at)))
         };
         let taken: Vec<_> = soon.filter(goes).take(MOST_IN_A_BATCH).copied().collect();
         let mut looks = Vec::with_capacity(taken.len());
@@ -192,7 +192,7 @@ impl QueuePoller {
         };
         match next {
             Some(next) if next < one.deadline => {
-                (one.told, one.due) = (now, next);
+                (one.known_at, one.due) = (now, next);
                 drop(parked);
                 self.schedule(next, id);
             }

@@ -81,13 +81,13 @@ impl State {
     fn watch_clocks(self: &Rc<Self>, leases: Vec<LeaseId>) {
         let leases = Rc::new(leases);
         for (node, _) in self.nodes.iter().filter(|_| !leases.is_empty()) {
-            let told = self.nodes.call(node, Op::Clock, 2 * LONGEST_LIMIT);
+            let clock = self.nodes.call(node, Op::Clock, 2 * LONGEST_LIMIT);
             let (state, leases) = (Rc::clone(self), Rc::clone(&leases));
             task::spawn(async move {
                 // Given up before its time limit: that the node hangs is for the renewal to find.
                 let end = clock::now() + LONGEST_LIMIT;
                 tokio::select! {
-                    _ = told => {}
+                    _ = clock => {}
                     () = state.timers.sleep_until(end) => return,
                 }
                 // Its reply was taken on the way, and what matters is logged.

@@ -46,15 +46,15 @@ impl State {
             Ok(Reply::Granted(number)) => {
                 self.leases.with_placement(id, |placement| match is_in_time {
                     true => placement.voted(node),
-                    false => placement.told(now, node, true),
+                    false => placement.reported(now, node, true),
                 });
                 self.confirm_late(id, node, *number);
             }
             Ok(Reply::Held(_) | Reply::Faulty(_)) => {
-                self.leases.with_placement(id, |placement| placement.told(now, node, false));
+                self.leases.with_placement(id, |placement| placement.reported(now, node, false));
             }
             Err(error) if !error.may_be_applied() => {
-                self.leases.with_placement(id, |placement| placement.told(now, node, false));
+                self.leases.with_placement(id, |placement| placement.reported(now, node, false));
             }
             Ok(_) | Err(_) => {
                 self.leases.with_placement(id, |placement| placement.indeterminate(node));

@@ -2,7 +2,7 @@
 
 use tenure_core::{Holder, LockKey};
 
-use super::{ConfigError, NodeErrors, STOPPED, named, told};
+use super::{ConfigError, NodeErrors, STOPPED, described, named};
 
 /// Why a lock could not be looked at, or released by force; or why servers were not asked.
 #[non_exhaustive]
@@ -28,7 +28,7 @@ pub enum InspectError {
     },
     /// Too few servers answered. A release by force may have happened, or may yet, until it is
     /// cancelled in the background.
-    #[error("{}", told("asking about", .0))]
+    #[error("{}", described("asking about", .0))]
     Unanswered(NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
     #[error("asking about {}: {STOPPED}", named(key.as_ref()))]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tenure_core::{LockKey, LossReason};
 
-use super::{ConfigError, NodeErrors, RenewalFailure, STOPPED, named, told};
+use super::{ConfigError, NodeErrors, RenewalFailure, STOPPED, described, named};
 
 /// A lease that is not held any more: of which lock, and why.
 #[non_exhaustive]
@@ -72,7 +72,7 @@ pub enum ExtendError {
     #[error("extending: {0}")]
     NotHeld(Loss),
     /// Too few servers answered. The lock is still held, until the deadline that it had.
-    #[error("{}", told("no confirmation of extending", .0))]
+    #[error("{}", described("no confirmation of extending", .0))]
     Unconfirmed(NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
     ///
@@ -95,7 +95,7 @@ pub enum RevalidateError {
     NotHeld(Loss),
     /// Too few servers answered. The lease is as it was before: held until its deadline, or run
     /// out, and another call may prove it yet.
-    #[error("{}", told("no proof of holding all the time", .0))]
+    #[error("{}", described("no proof of holding all the time", .0))]
     Unconfirmed(NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
     ///
@@ -141,7 +141,7 @@ pub enum ReleaseError {
     },
     /// Too few servers answered. A key of ours may remain, at most for the TTL; the release is
     /// repeated in the background until then, unless the server says that it never will take it.
-    #[error("{}", told("no confirmation of releasing", .0))]
+    #[error("{}", described("no confirmation of releasing", .0))]
     Unconfirmed(NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
     ///

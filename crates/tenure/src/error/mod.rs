@@ -47,7 +47,7 @@ fn named(key: Option<&LockKey>) -> String {
 }
 
 /// What servers did not do, in one line.
-fn told(doing: &str, errors: &NodeErrors) -> String {
+fn described(doing: &str, errors: &NodeErrors) -> String {
     let hint = hint(errors.iter());
     format!("{doing} {}: {}{hint}", named(errors.key()), errors.in_one_line())
 }

@@ -8,16 +8,16 @@ use tenure_core::{Drift, MarkerCheck, Timestamp, Ttl};
 ///
 /// The server reads its clock between our request and its reply, so each look says between which
 /// two values it was ahead of ours. Two looks that cannot both be true of clocks that run at most
-/// 500 ppm wrong each, which is as far as `adjtimex` bends them, tell of a movement. It may be one
+/// 500 ppm wrong each, which is as far as `adjtimex` bends them, show a movement. It may be one
 /// step, many, or a clock that is made to run faster for a while, as `chronyd` does by up to 8 %
-/// (`maxslewrate` in chrony.conf(5)). However late a look is, it tells of no movement that was not:
+/// (`maxslewrate` in chrony.conf(5)). However late a look is, it shows no movement that was not:
 /// it only says less.
 #[derive(Debug, Default)]
 pub(super) struct WallClock {
     /// Oldest first. The older they are, the fewer of them are kept.
     looks: Vec<Look>,
     /// The movement that was logged last, and until when that made the node ineligible.
-    told: Option<(Duration, Timestamp)>,
+    logged: Option<(Duration, Timestamp)>,
 }
 
 /// How far a server's wall clock was ahead of ours, in microseconds, and what it did from then on.
@@ -79,10 +79,10 @@ impl WallClock {
             return None;
         }
         let (by, is_forward) = (look.moved(), look.forward > look.back);
-        // It may go on and on, which is no news until it is twice as bad.
-        let known = self.told.filter(|(told, over)| now < *over && by <= *told * 2);
-        let (told, over) = known.unwrap_or((by, until));
-        self.told = Some((told, over.max(until)));
+        // It may go on and on, which is logged again once it is twice as bad.
+        let known = self.logged.filter(|(logged, over)| now < *over && by <= *logged * 2);
+        let (logged, over) = known.unwrap_or((by, until));
+        self.logged = Some((logged, over.max(until)));
         Some(Jump { seen, until, by, is_forward, is_news: known.is_none() })
     }
 
@@ -125,7 +125,7 @@ impl Look {
         }
     }
 
-    /// Takes what a later look tells of the time between.
+    /// Takes what a later reading shows of the time between.
     fn compare(&mut self, later: &Self) {
         let bent = bent(self.time_to(later));
         let beyond = |us: i64| {
@@ -289,14 +289,14 @@ mod tests {
     /// It runs 8 % fast, and then leaps.
     #[test]
     fn a_step_is_reported_once_and_again_when_it_grows() {
-        let (mut clock, mut told) = (WallClock::default(), Vec::new());
+        let (mut clock, mut logged) = (WallClock::default(), Vec::new());
         for now in (0..60_000).step_by(10) {
             let leap = if now < 50_000 { 0 } else { 40_000 };
             clock.look(at(now), at(now), now * 1_080 + leap * 1_000);
             let jump = clock.jumped(at(now), ttl(30)).filter(|jump| jump.is_news);
-            told.extend(jump.map(|jump| (now, jump.by.as_secs())));
+            logged.extend(jump.map(|jump| (now, jump.by.as_secs())));
         }
-        assert_eq!(told, [(3_830, 0), (50_000, 40)]);
+        assert_eq!(logged, [(3_830, 0), (50_000, 40)]);
     }
 
     /// It goes one way by 250 ms, and 2 s later the other way by 500 ms: what matters to a lock of

@@ -42,7 +42,7 @@ impl Voters {
 
     /// Takes what the nodes' connections have learned, and what a node has just answered to a
     /// request of that time. An error when its answers count for nothing.
-    pub(super) fn heard(
+    pub(super) fn answered(
         &self,
         id: NodeId,
         sent: Timestamp,

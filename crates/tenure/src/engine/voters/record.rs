@@ -23,12 +23,12 @@ pub(super) struct Record {
     /// The node that this one is a second address of.
     same_as: Option<Arc<str>>,
     pub(super) clock: WallClock,
-    told: Told,
+    logged: Logged,
 }
 
 /// What was logged.
 #[derive(Debug, Default)]
-struct Told {
+struct Logged {
     /// That it is closed, for locks of this TTL.
     closed: Option<Ttl>,
     /// That the node hides its runs.
@@ -39,8 +39,8 @@ struct Told {
 
 impl Record {
     pub(super) fn new(node: Rc<dyn Node>, database: u32, is_durable: bool) -> Self {
-        let (clock, told) = (WallClock::default(), Told::default());
-        Self { node, database, is_durable, run: None, same_as: None, clock, told }
+        let (clock, logged) = (WallClock::default(), Logged::default());
+        Self { node, database, is_durable, run: None, same_as: None, clock, logged }
     }
 
     /// The run that it was last known to be, and its name; `None` for a second address.
@@ -68,16 +68,16 @@ impl Record {
         if let Some(other) = &same_as
             && self.same_as.is_none()
         {
-            self.tell(NodeWarning::SameServer, &format!("it is {other}, by another address"));
+            self.log(NodeWarning::SameServer, &format!("it is {other}, by another address"));
         }
         self.same_as = same_as;
-        if run.id.is_none() && !self.told.hidden {
-            self.told.hidden = true;
-            self.tell(NodeWarning::RunHidden, HIDDEN);
+        if run.id.is_none() && !self.logged.hidden {
+            self.logged.hidden = true;
+            self.log(NodeWarning::RunHidden, HIDDEN);
         }
         if !self.run.as_ref().is_some_and(|known| Rc::ptr_eq(known, &run)) {
             self.clock.forget();
-            self.told.closed = None;
+            self.logged.closed = None;
             self.run = Some(run);
         }
     }
@@ -86,10 +86,10 @@ impl Record {
     pub(super) fn look_at_role(&mut self) {
         let trouble = self.node.trouble();
         let is_none = trouble.is_some_and(|error| error.kind() == NodeErrorKind::ReadOnly);
-        if is_none && !self.told.not_primary {
-            self.tell(NodeWarning::NotPrimary, "it is a replica, which has no vote");
+        if is_none && !self.logged.not_primary {
+            self.log(NodeWarning::NotPrimary, "it is a replica, which has no vote");
         }
-        self.told.not_primary = is_none;
+        self.logged.not_primary = is_none;
     }
 
     /// Whether its answers count for anything.
@@ -108,7 +108,7 @@ impl Record {
             (secs(jump.by), secs(now.since(jump.seen)), secs(jump.until.since(now)));
         let why = format!("by {by} {whither}, noticed {ago} ago; it votes in {left}");
         if jump.is_news {
-            self.tell(NodeWarning::ClockJumped, &why);
+            self.log(NodeWarning::ClockJumped, &why);
         }
         let error = self.error(NodeErrorKind::ClockJumped).with_source(why);
         Err(error.eligible_in(jump.until.since(now)))
@@ -136,7 +136,7 @@ impl Record {
         let closure = match eligibility {
             Eligibility::Closed(closure) => closure,
             Eligibility::Eligible | Eligibility::Opened => {
-                self.told.closed.take_if(|told| *told <= longest);
+                self.logged.closed.take_if(|logged| *logged <= longest);
                 return Ok(());
             }
         };
@@ -153,19 +153,19 @@ impl Record {
             MarkerCause::Changed => (CHANGED, DURABLE),
         };
         let why = format!("{why}; it votes in {}{or_else}", secs(left));
-        if self.told.closed.replace(longest).is_none() {
+        if self.logged.closed.replace(longest).is_none() {
             let is_known = self.run.as_ref().is_some_and(|run| run.is_later);
-            let news = match cause {
+            let warning = match cause {
                 MarkerCause::New if !is_known => NodeWarning::Unmarked,
                 _ => NodeWarning::Restarted,
             };
-            self.tell(news, &why);
+            self.log(warning, &why);
         }
         Err(self.error(NodeErrorKind::Restarted).with_source(why).eligible_in(left))
     }
 
-    fn tell(&self, news: NodeWarning, words: &str) {
-        event::node_warning(self.node.name(), news, words);
+    fn log(&self, warning: NodeWarning, words: &str) {
+        event::node_warning(self.node.name(), warning, words);
     }
 
     /// The request may still be executed, and is to be undone.
@@ -188,5 +188,5 @@ const DURABLE: &str = ", or at once after a restart with `?durable=yes` in its a
 const NO_INFO: &str = "scripts need the command INFO, by which the server shows that it is the one \
                        that granted a lock";
 
-const HIDDEN: &str = "it does not tell its run (`INFO server`), so a second address of it is not \
+const HIDDEN: &str = "it does not show its run id (`INFO server`), so a second address of it is not \
                       noticed";
