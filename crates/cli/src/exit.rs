@@ -51,12 +51,15 @@ pub(crate) fn of_system(error: &io::Error, otherwise: u8) -> u8 {
 const TABLE: [(u8, &str); 10] = [
     (NO, "status: the lock is free; extend, release: nobody holds it any more"),
     (USAGE, "bad usage: nothing was acquired and nothing changed"),
-    (NOT_A_LOCK, "run, acquire: what stands at KEY can be no lock, such as a hash"),
-    (UNKNOWN, "no server could answer: unreachable, or it refuses"),
-    (LOST, "run: the lease was lost, or --max-hold was over, whatever CMD said"),
-    (NO_RESOURCES, "the system has no descriptor, thread or memory left for it"),
+    (NOT_A_LOCK, "run, acquire: the value at KEY cannot be a lock, such as a hash"),
+    (
+        UNKNOWN,
+        "the state is unknown: the server, or too many of several, is unreachable or refuses",
+    ),
+    (LOST, "run: the lease was lost, or --max-hold was over, whatever CMD returned"),
+    (NO_RESOURCES, "the system has no descriptor, thread or memory left"),
     (NOT_WRITTEN, "standard output or the report cannot be written; acquire: the lock is released"),
-    (BUSY, "another holds the lock: run, acquire (or as -E says), extend, release"),
+    (BUSY, "another holds the lock (run, acquire: or as set by -E)"),
     (NOT_EXECUTABLE, "run: CMD cannot be executed"),
     (NOT_FOUND, "run: CMD is not found"),
 ];
@@ -65,8 +68,8 @@ const TABLE: [(u8, &str); 10] = [
 pub(crate) fn table() -> String {
     let mut text = String::from(
         "Exit codes:\n  \
-         run gives CMD's own code, or 128 + N when signal N ended CMD or the wait for the lock.\n  \
-         Otherwise 0 is done, or for status held, and:\n",
+         run returns the code of CMD, or 128 + N if signal N ended CMD or the wait.\n  \
+         Otherwise 0 is success (status: the lock is held), and:\n",
     );
     for (code, meaning) in TABLE {
         text.push_str(&format!("  {code:<3} {meaning}\n"));

@@ -130,10 +130,7 @@ fn with_one_dash(line: &[OsString]) -> Option<String> {
 /// The whole command line, for the parser and for the manual.
 fn tenure() -> Command {
     Command::new("tenure")
-        .about(
-            "Runs commands and scripts under a lock that is shared by many hosts, on Redis or \
-             Valkey, or by the processes of one host.",
-        )
+        .about("Run commands and scripts under a lock on Redis or Valkey, or on this host")
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
         .disable_help_subcommand(true)
@@ -152,8 +149,7 @@ fn tenure() -> Command {
 
 /// How durations are written, for every help.
 const DURATIONS: &str = "\
-A duration D is a number of seconds, or a number with ms, s, m, h or d behind it, such as 1.5
-or 1500ms.
+A duration D is a number of seconds, or has a unit: ms, s, m, h or d (1.5, 1500ms).
 ";
 
 #[cfg(test)]

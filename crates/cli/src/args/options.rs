@@ -12,27 +12,26 @@ use crate::{
 
 /// The help, in the words of the rest.
 pub(super) fn help() -> Arg {
-    Arg::new("help").long("help").short('h').action(ArgAction::Help).help("Prints this help.")
+    Arg::new("help").long("help").short('h').action(ArgAction::Help).help("Print this help")
 }
 
 /// The version.
 pub(super) fn version() -> Arg {
     let version = Arg::new("version").long("version").short('V').action(ArgAction::Version);
-    version.help("Prints the version.")
+    version.help("Print the version")
 }
 
 /// Where the lock is.
 pub(super) fn servers() -> [Arg; 2] {
     [
         Arg::new("server").long("server").value_name("URL").action(ArgAction::Append).help(
-            "Uses the server at this address: redis://[user:password@]host[:port][/database], \
-             redis+unix:///path/to/socket, or file:///path/to/store. Given several \
-             times, the lock is held by whoever has it on a majority of the servers. Without it, \
-             TENURE_SERVERS is used, with commas between several.",
+            "Server: redis://[user:password@]host[:port][/database], redis+unix:///path/to/socket \
+             or file:///path/to/store; repeat it for a quorum of servers (default: TENURE_SERVERS, \
+             separated by commas)",
         ),
         Arg::new("local").long("local").action(ArgAction::SetTrue).conflicts_with("server").help(
-            "Uses this user's own store on this host, the same as --server local:. It \
-                   excludes the processes of this user on this host and nobody else.",
+            "Use the store of this user on this host, like --server local:; it excludes only \
+             processes of this user on this host",
         ),
     ]
 }
@@ -71,14 +70,13 @@ pub(super) fn key() -> Arg {
         .required_unless_present("key-hex")
         .conflicts_with("key-hex")
         .value_parser(value_parser!(OsString))
-        .help("Names the lock: the server's key, exactly as given.")
+        .help("Key of the lock on the server, exactly as given")
 }
 
 /// The lock's key, in place of [`key`].
 pub(super) fn key_hex() -> Arg {
     Arg::new("key-hex").long("key-hex").value_name("HEX").value_parser(bytes).help(
-        "Names the lock in place of KEY by the bytes of the key, two hex digits each: key_hex in \
-         JSON, for a key that is not text.",
+        "Bytes of the key in hex, instead of KEY; for a key that is not text (key_hex in JSON)",
     )
 }
 
@@ -108,26 +106,22 @@ pub(super) fn waiting() -> [Arg; 3] {
             .value_name("D")
             .value_parser(duration::parse)
             .help(
-                "Waits at most this long for the lock, and for a server that cannot be reached. \
-                 Without it the wait for another has no end, but a server that was never reached \
-                 ends it at once.",
+                "Wait at most this long for the lock or an unreachable server (default: no limit, \
+                 but fail at once if no server was ever reached)",
             ),
         Arg::new("no-wait")
             .long("no-wait")
             .short('n')
             .action(ArgAction::SetTrue)
             .conflicts_with("wait")
-            .help("Does not wait when another holds the lock."),
+            .help("Fail at once if another holds the lock"),
         Arg::new("busy")
             .long("conflict-exit-code")
             .short('E')
             .value_name("N")
             .allow_negative_numbers(true)
             .value_parser(busy)
-            .help(
-                "Exits with this code, from 0 to 255, when another holds the lock. The default \
-                   is 75.",
-            ),
+            .help("Exit code if another holds the lock, 0 to 255 (default: 75)"),
     ]
 }
 
@@ -153,33 +147,32 @@ pub(super) fn max_ttl() -> Arg {
         .allow_negative_numbers(true)
         .value_parser(duration::parse)
         .help(
-            "Says that nobody takes this lock with a longer TTL. The default is 30 s, or the TTL \
-             if that is longer. Of several servers one that has restarted may have forgotten \
-             locks: it does not vote until the longest are over, unless its address ends in \
-             ?durable=yes, which says that it keeps its keys over a restart.",
+            "Longest TTL that any client takes this lock with; of several servers, one that lost \
+             its data does not vote for that long (default: 30s, or the TTL if longer)",
         )
 }
 
 /// How long a server may take.
 pub(super) fn node_limit() -> Arg {
-    Arg::new("node-limit").long("node-limit").value_name("D").value_parser(duration::parse).help(
-        "Gives each server this long to grant or refuse the lock. The default follows the TTL and \
-         the round trip to the server.",
-    )
+    Arg::new("node-limit")
+        .long("node-limit")
+        .value_name("D")
+        .value_parser(duration::parse)
+        .help("Time limit for each server's vote (default: from the TTL and the round-trip time)")
 }
 
 /// What others see.
 pub(super) fn label() -> Arg {
-    Arg::new("label").long("label").value_name("L").help(
-        "Shows others this text as the holder, of at most 64 bytes. The default is host/process.",
-    )
+    Arg::new("label")
+        .long("label")
+        .value_name("L")
+        .help("Name of the holder that others see, at most 64 bytes (default: host/process)")
 }
 
 /// A word about what is going on.
 pub(super) fn verbose() -> Arg {
     Arg::new("verbose").long("verbose").short('v').action(ArgAction::SetTrue).help(
-        "Says on standard error what is going on: whom it waits for, and when it acquires \
-               and releases the lock.",
+        "Report on standard error: the holder during a wait, and each acquisition and release",
     )
 }
 
@@ -202,8 +195,8 @@ pub(super) fn needed_ttl(matches: &ArgMatches) -> Duration {
 /// The token that proves who may extend and release.
 pub(super) fn token() -> Arg {
     Arg::new("token").long("token").value_name("T").help(
-        "Proves that the lock is yours: what acquire has printed. Without it, TENURE_TOKEN is \
-         used, which other users cannot see in the list of processes.",
+        "Token that acquire printed (default: TENURE_TOKEN, which other users cannot see in the \
+         process list)",
     )
 }
 

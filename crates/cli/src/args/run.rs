@@ -152,8 +152,7 @@ pub(super) fn command() -> Command {
     Command::new("run")
         .override_usage("tenure run [OPTIONS] KEY [--] CMD [ARGS]...")
         .about(
-            "Waits for the lock, for ever unless told otherwise, runs a command while holding it, \
-             and releases it.",
+            "Wait for the lock, run a command while holding it, and release it",
         )
         .after_help(format!("{NOTES}\n{}\n{}", super::DURATIONS, exit::table()))
         .disable_help_flag(true)
@@ -161,9 +160,8 @@ pub(super) fn command() -> Command {
         .arg(Arg::new("ttl").long("ttl").value_name("D").allow_negative_numbers(true)
             .value_parser(duration::parse_ttl)
             .help(
-                "Has others wait this long after a crash of this host. The lock is renewed every \
-                 third of it while CMD runs, however long that is. The default is 30 s, the least \
-                 500 ms.",
+                "TTL of the lock, the longest wait of others after a crash (default: 30s, minimum: \
+                 500ms)",
             ))
         .arg(options::max_ttl())
         .arg(options::node_limit())
@@ -173,11 +171,7 @@ pub(super) fn command() -> Command {
         .arg(Arg::new("report").long("report").value_name("FILE|FD")
             .value_parser(value_parser!(OsString))
             .help(
-                "Writes what became of it to this file, or to this descriptor if it is a number, \
-                 as one line of JSON: key (and key_hex when that is not text), outcome, reason \
-                 (the message, if there is one), exit_code, waited_ms, held_ms, fence, \
-                 child_status, child_signal, holder (who holds the lock in place of CMD), lost, \
-                 taken_by. What is in a file stays until then.",
+                "Write the outcome as one line of JSON to this file, or to this descriptor",
             ))
         .arg(options::verbose())
         .arg(options::key_hex())
@@ -191,26 +185,26 @@ pub(super) fn command() -> Command {
                 .trailing_var_arg(true)
                 .value_parser(value_parser!(OsString))
                 .help(
-                    "Names the lock, by the server's key exactly as given, and then the command, \
-                     which is run without a shell.",
+                    "Key of the lock on the server, exactly as given; then the command, which runs \
+                     without a shell",
                 ),
         )
 }
 
 fn limits() -> [Arg; 2] {
     [
-        Arg::new("max-hold").long("max-hold").value_name("D").value_parser(duration::parse).help(
-            "Ends CMD, as if the lock were lost, when it has held the lock this long. The default \
-             is no limit.",
-        ),
+        Arg::new("max-hold")
+            .long("max-hold")
+            .value_name("D")
+            .value_parser(duration::parse)
+            .help("End CMD after it has held the lock this long, like a loss (default: no limit)"),
         Arg::new("kill-after")
             .long("kill-after")
             .value_name("D")
             .value_parser(duration::parse)
             .help(
-                "Gives CMD this long between SIGTERM and SIGKILL once the lock is lost. The \
-                 default is a quarter of the TTL, but at most 10 s; the most is half of the TTL \
-                 less a little over 100 ms, which leaves time for the answer to a renewal.",
+                "Time for CMD between SIGTERM and SIGKILL after a loss (default: a quarter of the \
+                 TTL, at most 10s; maximum: just under half of the TTL)",
             ),
     ]
 }
@@ -219,23 +213,30 @@ fn limits() -> [Arg; 2] {
 const NOTES: &str = "\
 Options end at KEY: everything after it belongs to CMD.
 
-CMD gets the environment as it is and, besides, TENURE_KEY, TENURE_TOKEN (which can extend
-and release the lock: a secret), TENURE_FENCE (a number that grows with every acquisition:
-show it to what the lock protects), TENURE_TTL_MS, and TENURE_DEADLINES for a tenure run
-inside CMD. Signals that are ignored or blocked stay so for CMD.
+TTL: the lock is renewed every third of its TTL while CMD runs, however long that is. While
+tenure is stopped (Ctrl-Z, too) nothing is renewed: after a stop longer than the TTL the lock
+is lost, and CMD is ended as soon as tenure continues.
 
-CMD runs in a process group of its own, which owns the terminal if tenure did. SIGINT,
-SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are handed on to the whole group. When Ctrl-C
-has ended CMD, tenure's own group is interrupted, too, as it would be without tenure. When CMD
-itself has ended, the lock is released; what CMD left in the background goes on without it.
-When the lock is lost, CMD and all processes below it get SIGTERM at once and SIGKILL before
-the lock's TTL can end, in whatever group or session they are; a tenure run among them
-releases its own lock before. Systems other than Linux reach CMD's group only. Processes that
-run as another user cannot be ended and are named: use sudo tenure run, not tenure run sudo.
-When tenure is killed by SIGKILL, so is CMD, but not what CMD has started.
-While tenure is stopped, by Ctrl-Z too, nothing is renewed: a stop that outlasts the TTL
-loses the lock, and CMD is ended as soon as tenure goes on.
+Environment: CMD inherits it, with TENURE_KEY, TENURE_TOKEN (a secret: it can extend and
+release the lock), TENURE_FENCE (a number that grows with each acquisition: pass it to the
+resource that the lock protects), TENURE_TTL_MS, and TENURE_DEADLINES for a tenure run inside
+CMD. Ignored and blocked signals are inherited, too.
 
-A tenure run of the same KEY inside CMD waits for the outer one, which waits for CMD: use
--n or --wait there.
+Signals: CMD runs in its own process group, which owns the terminal if tenure did. SIGINT,
+SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are forwarded to that group. If Ctrl-C ended
+CMD, tenure's own group is interrupted as well, as it would be without tenure. When CMD ends,
+the lock is released; processes that CMD left in the background keep running without it.
+
+Loss: if the lock is lost, CMD and all its descendants get SIGTERM at once and SIGKILL before
+the TTL can end, in whatever group or session they are. A tenure run among them releases its
+own lock before that. On systems other than Linux only CMD's group is reached. Processes of
+another user cannot be ended and are named: use sudo tenure run, not tenure run sudo. If
+tenure is killed by SIGKILL, so is CMD, but not what CMD started.
+
+Nesting: a tenure run of the same KEY inside CMD waits for the outer one, which waits for CMD:
+use -n or --wait there.
+
+Report: key (and key_hex if it is not text), outcome, reason (the message, if any), exit_code,
+waited_ms, held_ms, fence, child_status, child_signal, holder (if another holds the lock),
+lost, taken_by. A file keeps its content until the report is written.
 ";

@@ -144,45 +144,40 @@ pub(crate) const TOKEN: &str = "set TENURE_TOKEN, or give --token, to what acqui
 pub(super) fn acquire() -> Command {
     described(
         "acquire",
-        "Waits for the lock, for ever unless told otherwise, acquires it, and prints its token.",
-        "The lock is not renewed: it ends with its TTL unless you extend or release it. A script\n\
-         does so with the token, which alone is printed. In TENURE_TOKEN, and not in a command\n\
-         line, it is a secret:\n\n  \
+        "Wait for the lock, acquire it, and print its token",
+        "The lock is not renewed: it ends with its TTL unless you extend or release it by the\n\
+         token. The token is a secret, so keep it in TENURE_TOKEN and off command lines:\n\n  \
          TENURE_TOKEN=$(tenure acquire --local --ttl 60 nightly) || exit\n  \
          export TENURE_TOKEN\n  \
          trap 'tenure release --local nightly' EXIT\n",
     )
     .arg(options::ttl(
-        "Has the lock end after this, unless it is extended or released before. It must be given; \
-         the least is 10 ms.",
+        "TTL of the lock, which ends then unless it is extended or released (minimum: 10ms)",
     ))
     .arg(options::max_ttl())
     .arg(options::node_limit())
     .args(options::waiting())
     .arg(options::label())
-    .arg(json("Prints token, fencing number and TTL as one line of JSON instead."))
+    .arg(json("Print token, fencing number and TTL as one line of JSON"))
     .arg(options::verbose())
 }
 
 pub(super) fn extend() -> Command {
     described(
         "extend",
-        "Has a lock that the token holds end later.",
-        "A lock that is not held any more is not taken again. The TTL is never made shorter.\n",
+        "Extend the lock that the token holds",
+        "A lock that is not held any more is not acquired again. The TTL is never shortened.\n",
     )
     .arg(options::token())
-    .arg(options::ttl(
-        "Has the lock end this long after now, or when it would have ended anyway if that is \
-         later. It must be given; the least is 10 ms.",
-    ))
+    .arg(options::ttl("New TTL from now, unless the lock ends later anyway (minimum: 10ms)"))
 }
 
 pub(super) fn release() -> Command {
     described(
         "release",
-        "Releases a lock that the token holds.",
-        "Another's lock is never touched. A second release with the same token, within a minute,\n\
-         says that the lock is already released, and exits with 0.\n",
+        "Release the lock that the token holds",
+        "The lock of another holder is never touched. A second release with the same token within\n\
+         a minute reports that the lock is already released, and exits with 0.\n",
     )
     .arg(options::token())
 }
@@ -190,38 +185,35 @@ pub(super) fn release() -> Command {
 pub(super) fn status() -> Command {
     described(
         "status",
-        "Says who holds the lock: exit code 0 when somebody does, 1 when nobody does.",
-        "It may have changed by the time it is read: to act on it, acquire the lock instead.\n\n\
-         With several servers it says below that which of them vote on this lock, and of the\n\
-         others why not; also when too few answer to tell who holds it.\n",
+        "Print who holds the lock; exit with 0 if it is held, 1 if it is free",
+        "The state may have changed by the time you read it: to act on it, acquire the lock.\n\n\
+         With several servers the output also lists which of them vote on this lock, and why the\n\
+         others do not, even if too few answer to know the holder.\n\n\
+         JSON: key (and key_hex if it is not text), held, holder, foreign (the holder is another\n\
+         library's), ttl_ms (null without a TTL), held_ms, last_fence, fault (why it cannot be\n\
+         acquired), source (primary, replica or unproved), waiting (how many), waiters (the\n\
+         first 100 in order, each with holder and waiting_ms). Several servers have no queue:\n\
+         waiting and waiters are null, and nodes lists each server with node, votes, reason\n\
+         and votes_in_ms (how long until it votes by itself). held is null if it is unknown.\n",
     )
     .arg(options::max_ttl())
     .arg(Arg::new("unproved").long("unproved").action(ArgAction::SetTrue).help(
-        "Also reads at a replica, or as a user who may not write, and says so: the answer may be \
-         out of date.",
+        "Also accept a replica, or a user without write access; the output may be stale and says \
+         so",
     ))
-    .arg(json(
-        "Prints one line of JSON instead: key (and key_hex when that is not text), held, \
-         holder, foreign (the holder is another library's), ttl_ms (null for a key without TTL), \
-         held_ms, last_fence, fault (why it cannot be acquired), source (primary, replica or \
-         unproved), waiting (how many), waiters (the first 100 in order, each with holder and \
-         waiting_ms), both null with several servers, which have no queue; \
-         with several servers also nodes (each with node, votes, reason and votes_in_ms: how long \
-         until it votes by itself), and held is null when \
-         it cannot be told.",
-    ))
+    .arg(json("Print one line of JSON"))
 }
 
 pub(super) fn init() -> Command {
     Command::new("init")
-        .about("Declares, once and by hand, that new servers have forgotten no lock.")
+        .about("Declare, once and by hand, that new servers have lost no lock")
         .after_help(format!(
-            "Of several servers, one without the marker tenure:marker may have been emptied: it\n\
-             does not vote until the longest lock that it may have lost has ended. A server that\n\
-             never granted a lock need not wait: this writes its marker. Says of each server what\n\
-             was done; one that has a marker is left as it is.\n\n\
+            "A server without its marker, tenure:marker, may have lost its data. Of several servers\n\
+             such a server does not vote until the longest lock that it may have lost has expired.\n\
+             A server that never granted a lock need not wait: init writes its marker. It reports\n\
+             what it did on each server; a server that has a marker stays unchanged.\n\n\
              Never put this into a script that starts servers: after a restart without data it\n\
-             would let a second client have a lock that is held.\n\n{}\n{}",
+             would let a second client acquire a lock that is held.\n\n{}\n{}",
             super::DURATIONS,
             exit::table()
         ))

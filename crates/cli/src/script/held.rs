@@ -47,7 +47,7 @@ pub(crate) fn release(wanted: &Release) -> Result<u8, Failure> {
         let holder = match lock.inspect() {
             Ok(inspection) => described(&inspection)
                 .map_or_else(|| "nobody holds it".to_owned(), |holder| format!("held by {holder}")),
-            Err(_) => "who holds it cannot be told".to_owned(),
+            Err(_) => "its holder is unknown".to_owned(),
         };
         let what = format!("the lock {key} is not released without its token; {holder}");
         return Err(Failure::new(exit::USAGE, what).hint(TOKEN));

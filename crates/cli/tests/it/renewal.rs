@@ -30,7 +30,7 @@ fn help_explains_the_ttl_with_and_without_renewal() {
     let of = |command| Tenure::to(command).args(["--help"]).run().code(0).silent().words();
     let run = of("run");
     assert!(
-        run.contains("renewed every third of it while CMD runs, however long that is"),
+        run.contains("renewed every third of its TTL while CMD runs, however long that is"),
         "{run}"
     );
     assert!(of("acquire").contains("The lock is not renewed: it ends with its TTL"));

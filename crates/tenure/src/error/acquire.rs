@@ -115,7 +115,7 @@ impl fmt::Display for NoQuorum {
         let is_far = failed.iter().any(|error| error.kind() == NodeErrorKind::TooFar);
         match granted < needed {
             _ if is_far => f.write_str("the lock could not be kept")?,
-            true if *needed == 1 => f.write_str("whether the lock is free cannot be told")?,
+            true if *needed == 1 => f.write_str("could not determine whether the lock is free")?,
             true => write!(
                 f,
                 "only {granted} of {needed} needed servers granted the lock, {} failed",
