@@ -208,10 +208,11 @@ pub(super) fn init() -> Command {
     Command::new("init")
         .about("Declare, once and by hand, that new servers have lost no lock")
         .after_help(format!(
-            "A server without its marker, tenure:marker, may have lost its data. Of several servers\n\
-             such a server does not vote until the longest lock that it may have lost has expired.\n\
-             A server that never granted a lock need not wait: init writes its marker. It reports\n\
-             what it did on each server; a server that has a marker stays unchanged.\n\n\
+            "A server without its marker, tenure:marker, may have lost its data. Of several\n\
+             servers such a server does not vote until the longest lock that it may have lost\n\
+             has expired. A server that never granted a lock need not wait: init writes its\n\
+             marker. It reports what it did on each server; a server that has a marker stays\n\
+             unchanged.\n\n\
              Never put this into a script that starts servers: after a restart without data it\n\
              would let a second client acquire a lock that is held.\n\n{}\n{}",
             super::DURATIONS,

@@ -79,8 +79,7 @@ impl State {
                 AttemptResult::Held(held) => {
                     event::contended(key, class, &held.holder);
                     let next = acquisition.next_try(&mut waiting, now, &held, random);
-                    // Refused without a place: nothing under this token is anywhere, or it is
-                    // undone as this one ends.
+                    // No place: no node keeps anything of this token, or it is undone.
                     acquisition = Acquisition::begin(self, request, acquisition.seen)?;
                     match next {
                         Some(next) => next,

@@ -2,7 +2,7 @@
 //!
 //! A waiter is notified of its turn; its timer is only for lost notifications. With ten thousand of
 //! them these timers would be hundreds of scripts a second, each of which finds that nothing has
-//! changed. So the queue poller has the timers, and wakes a waiter only when there is something to ask.
+//! changed. So the queue poller has the timers, and wakes a waiter only when it may acquire.
 
 use std::{
     cell::{Cell, RefCell},

@@ -188,5 +188,5 @@ const DURABLE: &str = ", or at once after a restart with `?durable=yes` in its a
 const NO_INFO: &str = "scripts need the command INFO, by which the server shows that it is the one \
                        that granted a lock";
 
-const HIDDEN: &str = "it does not show its run id (`INFO server`), so a second address of it is not \
-                      noticed";
+const HIDDEN: &str = "it does not show its run id (`INFO server`), so a second address of it is \
+                      not noticed";
