@@ -19,7 +19,7 @@ use super::{
 use crate::{
     clock,
     error::{AcquireError, NoQuorum, NodeError, NodeErrorKind},
-    node::{Brought, Call, Waiter},
+    node::{Call, RetryContext, Waiter},
     random,
 };
 
@@ -259,7 +259,7 @@ impl<'a> Acquisition<'a> {
                     return node.call(op, limit);
                 }
                 let (ticket, suspect) = (waiting.ticket(), waiting.take_suspect());
-                node.call_waiting(op, &self.waiter, Brought { ticket, suspect }, limit)
+                node.call_waiting(op, &self.waiter, RetryContext { ticket, suspect }, limit)
             }
         }
     }

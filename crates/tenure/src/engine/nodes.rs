@@ -82,7 +82,7 @@ impl Nodes {
         let sent = clock::now();
         let voters = Rc::clone(&self.voters);
         // Once that is known only its clock is asked: a release, say, would be carried out on the
-        // server that counts, which would then say that there is no key. It does tell, though, when
+        // server that counts, which would then say that there is no key. It does show, though, when
         // the address leads elsewhere one day.
         let (op, refusal) = match voters.is_counted(id) {
             Ok(()) => (op, None),
@@ -183,8 +183,8 @@ impl Nodes {
     }
 
     /// Whether the program may end now, as far as the nodes are concerned.
-    pub(super) fn may_be_left(&self) -> bool {
-        self.iter().all(|(_, node)| node.may_be_left())
+    pub(super) fn is_drained(&self) -> bool {
+        self.iter().all(|(_, node)| node.is_drained())
     }
 }
 

@@ -139,7 +139,7 @@ impl State {
         }
         // A connection that broke may still deliver the attempt, after this release. It may
         // have broken after the attempt was given up, when nobody noticed it any more.
-        if !self.nodes.get(unwanted.node).is_cut_off_from_the_past() {
+        if !self.nodes.get(unwanted.node).old_connections_are_closed() {
             unwanted.residue.ambiguous = true;
             self.timers.sleep_until(clock::now() + LATE_LOOK).await;
             let again = self.ask_release(&unwanted).await;
@@ -235,7 +235,7 @@ impl State {
                     // ask it again and again.
                     tokio::select! {
                         biased;
-                        () = self.nodes.get(unwanted.node).within_reach() => {}
+                        () = self.nodes.get(unwanted.node).reachable() => {}
                         () = self.timers.sleep_until(unwanted.until) => {}
                     }
                 }

@@ -11,7 +11,7 @@ use std::{
 use tenure_core::{Channel, Op, Reply, Table, Wake};
 use tokio::sync::mpsc;
 
-use super::{Brought, Call, Node, ReleaseListener, Waiter, waiter::Waiters};
+use super::{Call, Node, ReleaseListener, RetryContext, Waiter, waiter::Waiters};
 use crate::{clock, quiet::Work, random, task};
 
 /// A table in memory: the reference model itself, behind a mutex.
@@ -131,10 +131,10 @@ impl Node for MemoryNode {
         &self,
         mut op: Op,
         waiter: &Rc<Waiter>,
-        brought: Brought,
+        context: RetryContext,
         limit: Duration,
     ) -> Call {
-        self.waiters.give_place(&mut op, waiter, &self.channel, &brought);
+        self.waiters.give_place(&mut op, waiter, &self.channel, &context);
         self.call(op, limit)
     }
 
@@ -159,11 +159,11 @@ impl Node for MemoryNode {
         }
     }
 
-    fn may_be_left(&self) -> bool {
+    fn is_drained(&self) -> bool {
         true
     }
 
-    fn is_cut_off_from_the_past(&self) -> bool {
+    fn old_connections_are_closed(&self) -> bool {
         true
     }
 }

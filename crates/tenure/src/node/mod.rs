@@ -11,7 +11,7 @@ mod watch;
 
 pub(crate) use release_listener::ReleaseListener;
 pub(crate) use run::Run;
-pub(crate) use waiter::{Brought, Residue, Waiter, WaiterEvent};
+pub(crate) use waiter::{Residue, RetryContext, Waiter, WaiterEvent};
 pub(crate) use watch::{Watch, Watched};
 
 use std::{
@@ -57,7 +57,13 @@ pub(crate) trait Node: fmt::Debug {
     /// the queue where the node has one, and the waiter is notified of its turn from then on.
     ///
     /// No second one may be asked for the same waiter before the answer to the first.
-    fn call_waiting(&self, op: Op, waiter: &Rc<Waiter>, brought: Brought, limit: Duration) -> Call;
+    fn call_waiting(
+        &self,
+        op: Op,
+        waiter: &Rc<Waiter>,
+        context: RetryContext,
+        limit: Duration,
+    ) -> Call;
 
     /// Whether waiters are notified of their turn. Where they are not, they poll.
     fn tells_waiters(&self) -> bool;
@@ -93,7 +99,7 @@ pub(crate) trait Node: fmt::Debug {
     /// Resolves when there is a point in asking: at once, unless the last connection could not be
     /// made, and the next one may be. While somebody waits for that, the node goes on trying, so
     /// that no caller has to ask without success.
-    fn within_reach(&self) -> Reach {
+    fn reachable(&self) -> Reach {
         Box::pin(ready(()))
     }
 
@@ -105,10 +111,10 @@ pub(crate) trait Node: fmt::Debug {
 
     /// Whether the program may end now: every release is with the operating system, and nothing in
     /// front of it can make the node throw it away.
-    fn may_be_left(&self) -> bool;
+    fn is_drained(&self) -> bool;
 
     /// Whether no command of an earlier connection can arrive any more.
-    fn is_cut_off_from_the_past(&self) -> bool;
+    fn old_connections_are_closed(&self) -> bool;
 
     /// What the node's error about one of several things in an op means.
     fn refusal(&self, words: &str) -> NodeError {

@@ -49,7 +49,7 @@ impl Waiter {
     }
 
     /// What it brings along to a try over the connection that listens to `channel`.
-    pub(super) fn place(&self, channel: &Channel, brought: &Brought) -> Place {
+    pub(super) fn place(&self, channel: &Channel, context: &RetryContext) -> Place {
         let entry = Entry { channel: channel.clone(), claim: self.claim };
         let mut entries = self.entries.borrow_mut();
         let previous = entries.last().filter(|last| **last != entry).cloned();
@@ -61,7 +61,7 @@ impl Waiter {
             entries.reserve_exact(1);
             entries.push(entry.clone());
         }
-        let Brought { ticket, suspect } = brought.clone();
+        let RetryContext { ticket, suspect } = context.clone();
         Place { entry, ticket, previous, suspect }
     }
 
@@ -125,7 +125,7 @@ pub(crate) struct Residue {
 
 /// What a waiter knows when it tries.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Brought {
+pub(crate) struct RetryContext {
     pub(crate) ticket: Option<Ticket>,
     pub(crate) suspect: Option<Channel>,
 }
@@ -155,11 +155,11 @@ impl Waiters {
         op: &mut Op,
         waiter: &Rc<Waiter>,
         channel: &Channel,
-        brought: &Brought,
+        context: &RetryContext,
     ) {
         self.add(waiter);
         if let Op::Acquire { place, .. } = op {
-            *place = Some(waiter.place(channel, brought));
+            *place = Some(waiter.place(channel, context));
         }
     }
 
@@ -208,7 +208,7 @@ mod tests {
         let token = Token::new(7, &HolderLabel::new("h").unwrap());
         let waiter = Waiter::new(token, Ttl::new(Duration::from_secs(1)).unwrap());
         for connection in 0..10_000 {
-            let place = waiter.place(&Channel::new(connection), &Brought::default());
+            let place = waiter.place(&Channel::new(connection), &RetryContext::default());
             let before = connection.checked_sub(1).map(Channel::new);
             assert_eq!(place.previous.map(|entry| entry.channel), before);
         }
@@ -221,7 +221,7 @@ mod tests {
     fn a_holder_leaves_an_entry_behind_only_where_a_command_may_still_arrive() {
         let token = Token::new(7, &HolderLabel::new("h").unwrap());
         let waiter = Waiter::new(token, Ttl::new(Duration::from_secs(1)).unwrap());
-        _ = waiter.place(&Channel::new(9), &Brought::default());
+        _ = waiter.place(&Channel::new(9), &RetryContext::default());
         assert_eq!(waiter.residue().entries.len(), 1);
         assert!(waiter.residue_as_holder().entries.is_empty());
         waiter.set_ambiguous();

@@ -7,7 +7,7 @@ use tenure_core::{Closure, MarkerCause, Op};
 use super::*;
 use crate::{
     error::NodeErrorKind,
-    node::{Brought, Call, Run, Waiter},
+    node::{Call, RetryContext, Run, Waiter},
 };
 
 /// A node that knows its run, and is asked for nothing.
@@ -26,7 +26,7 @@ impl Node for Known {
         unreachable!("nothing is asked of it")
     }
 
-    fn call_waiting(&self, _: Op, _: &Rc<Waiter>, _: Brought, _: Duration) -> Call {
+    fn call_waiting(&self, _: Op, _: &Rc<Waiter>, _: RetryContext, _: Duration) -> Call {
         unreachable!("nobody waits for it")
     }
 
@@ -38,11 +38,11 @@ impl Node for Known {
         self.run.borrow().clone()
     }
 
-    fn may_be_left(&self) -> bool {
+    fn is_drained(&self) -> bool {
         true
     }
 
-    fn is_cut_off_from_the_past(&self) -> bool {
+    fn old_connections_are_closed(&self) -> bool {
         true
     }
 }

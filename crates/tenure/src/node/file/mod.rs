@@ -30,7 +30,7 @@ use self::{
     store::{Store, patience},
     worker::{Request, Worker},
 };
-use super::{Brought, Call, Node, Waiter, waiter::Waiters};
+use super::{Call, Node, RetryContext, Waiter, waiter::Waiters};
 use crate::{
     clock::{self, Timers},
     error::{NodeError, NodeErrorKind},
@@ -124,10 +124,10 @@ impl Node for FileNode {
         &self,
         mut op: Op,
         waiter: &Rc<Waiter>,
-        brought: Brought,
+        context: RetryContext,
         limit: Duration,
     ) -> Call {
-        self.waiters.give_place(&mut op, waiter, &self.channel, &brought);
+        self.waiters.give_place(&mut op, waiter, &self.channel, &context);
         self.ask(op, limit)
     }
 
@@ -135,11 +135,11 @@ impl Node for FileNode {
         true
     }
 
-    fn may_be_left(&self) -> bool {
+    fn is_drained(&self) -> bool {
         self.pending.load(Ordering::Acquire) == 0
     }
 
-    fn is_cut_off_from_the_past(&self) -> bool {
+    fn old_connections_are_closed(&self) -> bool {
         true
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 
 /// Earlier connections whose commands may still arrive.
 #[derive(Debug, Default)]
-pub(super) struct Past {
+pub(super) struct OldConnections {
     /// Connections with unanswered commands, by what the server called them.
     known: Vec<Peer>,
     /// Until when commands may arrive of connections that cannot be killed: the server had not sent
@@ -23,7 +23,7 @@ pub(super) struct Past {
     unknown_until: Timestamp,
 }
 
-impl Past {
+impl OldConnections {
     /// Adds a connection that ended with unanswered commands.
     pub(super) fn add(&mut self, peer: Option<Peer>) {
         match peer {
@@ -104,7 +104,7 @@ impl Greeting {
     pub(super) fn begin(
         name: &Arc<str>,
         address: &Arc<ServerAddress>,
-        past: &Past,
+        old: &OldConnections,
         accepts_replica: bool,
         out: &mut BytesMut,
     ) -> Self {
@@ -122,8 +122,8 @@ impl Greeting {
         }
         resp::encode(out, &[b"INFO", b"server"]);
         expected.push(Step::Info);
-        let eager = address.password.is_none() && address.database == 0 && past.is_clear();
-        let cut_off = !past.has_unknown();
+        let eager = address.password.is_none() && address.database == 0 && old.is_clear();
+        let cut_off = !old.has_unknown();
         let told = Told::default();
         let (name, address) = (Arc::clone(name), Arc::clone(address));
         Self {
@@ -168,7 +168,7 @@ impl Greeting {
     pub(super) fn handle(
         &mut self,
         incoming: resp::Incoming,
-        past: &mut Past,
+        old: &mut OldConnections,
         out: &mut BytesMut,
     ) -> Result<(), NodeError> {
         let step = self.expected.remove(0);
@@ -179,11 +179,11 @@ impl Greeting {
             (Step::Hello, resp::Incoming::Map(fields)) => self.hello(&fields)?,
             (Step::Hello, _) => return Err(NodeError::new(&self.name, NodeErrorKind::Protocol)),
             (Step::Select, _) => {}
-            (Step::Info, reply) => self.info(&reply, past, out),
+            (Step::Info, reply) => self.info(&reply, old, out),
             (Step::Kill(client), reply) => {
                 // Whatever the count: the client is gone now.
                 let is_dead = matches!(reply, resp::Incoming::Reply(Answer::Int(_)));
-                past.settle(client, is_dead);
+                old.settle(client, is_dead);
                 self.cut_off &= is_dead;
             }
         }
@@ -206,14 +206,14 @@ impl Greeting {
     /// Learns the run, and kills what is left of earlier connections to the same run.
     ///
     /// A client number means nothing in another run: killing it there would hit a stranger.
-    fn info(&mut self, reply: &resp::Incoming, past: &mut Past, out: &mut BytesMut) {
+    fn info(&mut self, reply: &resp::Incoming, old: &mut OldConnections, out: &mut BytesMut) {
         self.told = text(reply).map(Told::read).unwrap_or_default();
         let Some(run) = self.told.id.clone() else {
             // Not permitted here, so nothing can be cut off.
-            self.cut_off = past.is_clear();
+            self.cut_off = old.is_clear();
             return;
         };
-        for client in past.of(&run) {
+        for client in old.of(&run) {
             resp::encode(out, &[b"CLIENT", b"KILL", b"ID", client.to_string().as_bytes()]);
             self.expected.push(Step::Kill(client));
         }

@@ -25,9 +25,9 @@ use std::{
 use tenure_core::{Backoff, Channel, LockKey, Op};
 use tokio::sync::{Notify, oneshot};
 
-use self::{connection::Connection, greeting::Past, request::Request};
+use self::{connection::Connection, greeting::OldConnections, request::Request};
 use super::{
-    Brought, Call, Node, Reach, ReleaseListener, Run, Waiter, Watch, Watched, run::Told,
+    Call, Node, Reach, ReleaseListener, RetryContext, Run, Waiter, Watch, Watched, run::Told,
     waiter::Waiters, watch::Watches,
 };
 use crate::{
@@ -141,7 +141,7 @@ impl RedisNode {
 }
 
 impl RedisNode {
-    fn ask(&self, op: Op, waiter: Option<(Rc<Waiter>, Brought)>, limit: Duration) -> Call {
+    fn ask(&self, op: Op, waiter: Option<(Rc<Waiter>, RetryContext)>, limit: Duration) -> Call {
         let shared = Rc::clone(&self.shared);
         if matches!(op, Op::Inspect { unproved: true, .. }) {
             shared.accepts_replica.set(true);
@@ -178,9 +178,15 @@ impl Node for RedisNode {
         self.ask(op, None, limit)
     }
 
-    fn call_waiting(&self, op: Op, waiter: &Rc<Waiter>, brought: Brought, limit: Duration) -> Call {
+    fn call_waiting(
+        &self,
+        op: Op,
+        waiter: &Rc<Waiter>,
+        context: RetryContext,
+        limit: Duration,
+    ) -> Call {
         self.shared.waiters.add(waiter);
-        self.ask(op, Some((Rc::clone(waiter), brought)), limit)
+        self.ask(op, Some((Rc::clone(waiter), context)), limit)
     }
 
     fn tells_waiters(&self) -> bool {
@@ -215,7 +221,7 @@ impl Node for RedisNode {
         }
     }
 
-    fn within_reach(&self) -> Reach {
+    fn reachable(&self) -> Reach {
         let shared = Rc::clone(&self.shared);
         Box::pin(async move {
             let _waiting = shared.begin_waiting();
@@ -237,12 +243,12 @@ impl Node for RedisNode {
         Watched::Yes
     }
 
-    fn may_be_left(&self) -> bool {
+    fn is_drained(&self) -> bool {
         let queue = self.shared.queue.borrow();
         !self.shared.unsafe_to_close.get() && queue.iter().all(Request::is_pointless)
     }
 
-    fn is_cut_off_from_the_past(&self) -> bool {
+    fn old_connections_are_closed(&self) -> bool {
         self.shared.cut_off.get()
     }
 
@@ -356,13 +362,13 @@ impl Drop for InWait<'_> {
 /// The node's task: connects when there is work, and again when the connection ends.
 async fn run(shared: Rc<Shared>) {
     let mut backoff = Backoff::new(LEAST_PAUSE, MOST_PAUSE);
-    let mut past = Past::default();
+    let mut old = OldConnections::default();
     loop {
         shared.work().await;
         shared.hang_up.set(false);
         shared.time_outs.set(0);
-        let (error, lasted) = match Connection::open(&shared, &past).await {
-            Ok(connection) => connection.serve(&mut past).await,
+        let (error, lasted) = match Connection::open(&shared, &old).await {
+            Ok(connection) => connection.serve(&mut old).await,
             Err(error) => (error, None),
         };
         shared.unsafe_to_close.set(false);

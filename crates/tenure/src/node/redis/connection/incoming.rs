@@ -10,21 +10,25 @@ use super::{
         subscriptions::{self, Message},
         tracking::{self, Changed},
     },
-    Connection, Expected, NodeError, Notifications, Past, Request, Tracking,
+    Connection, Expected, NodeError, Notifications, OldConnections, Request, Tracking,
     outgoing::{Form, RefusedForm},
 };
 use crate::clock;
 
 impl Connection {
     /// Hands one message of the server to whom it is for.
-    pub(super) fn handle(&mut self, incoming: Incoming, past: &mut Past) -> Result<(), NodeError> {
+    pub(super) fn handle(
+        &mut self,
+        incoming: Incoming,
+        old: &mut OldConnections,
+    ) -> Result<(), NodeError> {
         if let Incoming::Push(fields) = &incoming {
             self.receive(fields);
             return Ok(());
         }
         self.shared.time_outs.set(0);
         if !self.greeting.is_over() {
-            self.greeting.handle(incoming, past, &mut self.out)?;
+            self.greeting.handle(incoming, old, &mut self.out)?;
             if self.greeting.is_over() {
                 self.greeted = Some(clock::now());
                 self.shared.set_trouble(None);

@@ -19,7 +19,7 @@ use tokio::io::ReadBuf;
 use self::outgoing::RefusedForm;
 use super::{
     Notifications, Request, Shared,
-    greeting::{Greeting, Past},
+    greeting::{Greeting, OldConnections},
     in_flight::{Expected, InFlight},
     pubsub_channel::PubSubChannel,
     resp::{self, Decoder},
@@ -65,7 +65,7 @@ impl Connection {
     /// # Errors
     ///
     /// When the server cannot be reached within [`CONNECT_LIMIT`].
-    pub(super) async fn open(shared: &Rc<Shared>, past: &Past) -> Result<Self, NodeError> {
+    pub(super) async fn open(shared: &Rc<Shared>, old: &OldConnections) -> Result<Self, NodeError> {
         let limit = shared.timers.sleep_until(clock::now() + CONNECT_LIMIT);
         let stream = tokio::select! {
             biased;
@@ -87,7 +87,7 @@ impl Connection {
         let greeting = Greeting::begin(
             &shared.name,
             &shared.address,
-            past,
+            old,
             shared.accepts_replica.get(),
             &mut out,
         );
@@ -115,10 +115,10 @@ impl Connection {
     /// Serves requests until the connection ends; then everything unanswered is unknown.
     ///
     /// Returns why it ended, and how long it had lasted when the server had greeted us.
-    pub(super) async fn serve(mut self, past: &mut Past) -> (NodeError, Option<Duration>) {
-        let error = self.until_over(past).await;
+    pub(super) async fn serve(mut self, old: &mut OldConnections) -> (NodeError, Option<Duration>) {
+        let error = self.until_over(old).await;
         if !self.in_flight.is_empty() {
-            past.add(self.greeting.peer());
+            old.add(self.greeting.peer());
             self.shared.cut_off.set(false);
         }
         while let Some(expected) = self.in_flight.pop() {
@@ -131,10 +131,10 @@ impl Connection {
     }
 
     /// Moves bytes both ways until the connection is over; returns why it is.
-    async fn until_over(&mut self, past: &mut Past) -> NodeError {
+    async fn until_over(&mut self, old: &mut OldConnections) -> NodeError {
         let mut limit = pin!(self.shared.timers.sleep_until(clock::now() + CONNECT_LIMIT));
         loop {
-            let turn = poll_fn(|cx| match self.poll_turn(cx, past) {
+            let turn = poll_fn(|cx| match self.poll_turn(cx, old) {
                 Poll::Ready(Turn::Over(error)) => Poll::Ready(Turn::Over(error)),
                 _ if !self.greeting.is_over() && limit.as_mut().poll(cx).is_ready() => {
                     Poll::Ready(Turn::Over(self.shared.error(NodeErrorKind::TimedOut)))
@@ -151,7 +151,7 @@ impl Connection {
 
     /// Moves bytes both ways until the socket has nothing left for now, or for at most one
     /// turn.
-    fn poll_turn(&mut self, cx: &mut Context<'_>, past: &mut Past) -> Poll<Turn> {
+    fn poll_turn(&mut self, cx: &mut Context<'_>, old: &mut OldConnections) -> Poll<Turn> {
         self.shared.task.replace(Some(cx.waker().clone()));
         let mut wrote_last = false;
         let mut left = MOST_READ;
@@ -160,12 +160,12 @@ impl Connection {
                 return Poll::Ready(Turn::Over(self.shared.error(NodeErrorKind::TimedOut)));
             }
             // First what has come: ops are not put on a connection that is known to be over.
-            let moved = self.poll_replies(cx, past, &mut left).and_then(|read| {
+            let moved = self.poll_replies(cx, old, &mut left).and_then(|read| {
                 self.take_requests();
                 match self.poll_flush(cx) {
                     Ok(wrote) => Ok((read, wrote)),
                     // A server that has closed the connection may have said why.
-                    Err(error) => self.poll_replies(cx, past, &mut left).and(Err(error)),
+                    Err(error) => self.poll_replies(cx, old, &mut left).and(Err(error)),
                 }
             });
             match moved {
@@ -232,7 +232,7 @@ impl Connection {
     fn poll_replies(
         &mut self,
         cx: &mut Context<'_>,
-        past: &mut Past,
+        old: &mut OldConnections,
         left: &mut usize,
     ) -> Result<bool, NodeError> {
         let mut read = false;
@@ -240,7 +240,7 @@ impl Connection {
             while let Some(incoming) =
                 self.decoder.next(&mut self.input).map_err(|error| self.protocol(error))?
             {
-                self.handle(incoming, past)?;
+                self.handle(incoming, old)?;
             }
             if *left == 0 {
                 return Ok(read);

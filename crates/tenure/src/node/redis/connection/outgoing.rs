@@ -66,12 +66,12 @@ impl Connection {
         let Request { op: Op::Acquire { place, .. }, waiter: Some(waiter), .. } = request else {
             return;
         };
-        let (waiter, brought) = waiter;
+        let (waiter, context) = waiter;
         if self.shared.notifications.get() == Notifications::Unavailable {
             *place = None;
             return;
         }
-        *place = Some(waiter.place(self.pubsub.channel(), brought));
+        *place = Some(waiter.place(self.pubsub.channel(), context));
         if self.pubsub.listen(&mut self.out) {
             self.in_flight.push(Expected::Subscribed);
             self.in_flight.push(Expected::Proof);
