@@ -43,7 +43,7 @@ pub(super) struct Reaper {
 
 impl Reaper {
     /// Whether a release has failed and is not on its way again yet.
-    pub(super) fn is_struggling(&self) -> bool {
+    pub(super) fn is_retrying(&self) -> bool {
         self.struggling.get() > 0
     }
 
@@ -60,9 +60,9 @@ impl Reaper {
         self.jobs.get()
     }
 
-    fn struggle(&self) -> impl Drop + use<'_> {
+    fn retry(&self) -> impl Drop + use<'_> {
         self.struggling.set(self.struggling.get() + 1);
-        Struggle(self)
+        RetryGuard(self)
     }
 }
 
@@ -89,16 +89,16 @@ impl Drop for Job {
     }
 }
 
-struct Struggle<'a>(&'a Reaper);
+struct RetryGuard<'a>(&'a Reaper);
 
-impl Drop for Struggle<'_> {
+impl Drop for RetryGuard<'_> {
     fn drop(&mut self) {
         self.0.struggling.set(self.0.struggling.get() - 1);
     }
 }
 
 /// A key to release, on one node.
-struct Unwanted {
+struct PendingRelease {
     node: NodeId,
     key: LockKey,
     token: Token,
@@ -120,30 +120,30 @@ impl State {
         until: Timestamp,
     ) {
         let until = until + LATEST_ARRIVAL;
-        let unwanted = Unwanted { node, key, token, residue, number: None, until };
+        let pending = PendingRelease { node, key, token, residue, number: None, until };
         // Queued now, behind the attempt's own request.
-        let first = self.ask_release(&unwanted);
+        let first = self.ask_release(&pending);
         let job = Job::begin(self, false);
         task::spawn(async move {
             let first = first.await;
-            job.state.until_undone(unwanted, first).await;
+            job.state.until_undone(pending, first).await;
         });
     }
 
     /// Repeats the release of a key whose request may still arrive.
-    async fn until_undone(&self, mut unwanted: Unwanted, first: Result<Answered, NodeError>) {
+    async fn until_undone(&self, mut pending: PendingRelease, first: Result<Answered, NodeError>) {
         // The connection may still deliver the attempt, after its undoing over the next one.
-        unwanted.residue.ambiguous |= first.as_ref().is_err_and(NodeError::may_be_applied);
-        if self.until_answered(&unwanted, first).await.is_err() {
+        pending.residue.ambiguous |= first.as_ref().is_err_and(NodeError::may_be_applied);
+        if self.until_answered(&pending, first).await.is_err() {
             return;
         }
         // A connection that broke may still deliver the attempt, after this release. It may
         // have broken after the attempt was given up, when nobody noticed it any more.
-        if !self.nodes.get(unwanted.node).old_connections_are_closed() {
-            unwanted.residue.ambiguous = true;
+        if !self.nodes.get(pending.node).old_connections_are_closed() {
+            pending.residue.ambiguous = true;
             self.timers.sleep_until(clock::now() + LATE_LOOK).await;
-            let again = self.ask_release(&unwanted).await;
-            _ = self.until_answered(&unwanted, again).await;
+            let again = self.ask_release(&pending).await;
+            _ = self.until_answered(&pending, again).await;
         }
     }
 
@@ -161,7 +161,7 @@ impl State {
         let yield_ms = if yields { YIELD_MS } else { 0 };
         // So that all of them give the same number next.
         let number = (!is_sole).then(|| entry.cell.number());
-        let giving = Giving {
+        let release = ReleaseJob {
             cell: Arc::clone(&entry.cell),
             class: entry.class.clone(),
             held,
@@ -170,47 +170,47 @@ impl State {
             reply,
             is_over: false,
         };
-        let giving = Rc::new(RefCell::new(giving));
+        let release = Rc::new(RefCell::new(release));
         for ((node, _), hold) in self.nodes.iter().zip(entry.placement.iter()) {
             let (key, token) = (key.clone(), token.clone());
             let residue = hold.residue_at_release();
-            let unwanted = Unwanted { node, key, token, residue, number, until };
-            self.give_back_on_one(unwanted, yield_ms, hold, Rc::clone(&giving));
+            let pending = PendingRelease { node, key, token, residue, number, until };
+            self.give_back_on_one(pending, yield_ms, hold, Rc::clone(&release));
         }
         entry.settle();
     }
 
     fn give_back_on_one(
         self: &Rc<Self>,
-        unwanted: Unwanted,
+        pending: PendingRelease,
         yield_ms: u64,
         hold: &NodeHold,
-        giving: Rc<RefCell<Giving>>,
+        release: Rc<RefCell<ReleaseJob>>,
     ) {
-        let is_one_of_several = unwanted.number.is_some();
+        let is_one_of_several = pending.number.is_some();
         let (is_unsure, is_vacant) = (hold.is_unsure, is_one_of_several && hold.is_vacant());
-        let first = self.ask_opening(&unwanted, yield_ms);
+        let first = self.ask_opening(&pending, yield_ms);
         let job = Job::begin(self, is_vacant);
         task::spawn(async move {
             let first = first.await;
-            giving.borrow_mut().told(&first);
-            drop(giving);
+            release.borrow_mut().answered(&first);
+            drop(release);
             // One that was down when the lease was granted need not be asked again and again.
             if is_vacant {
                 return;
             }
             if is_unsure {
-                job.state.until_undone(unwanted, first).await;
+                job.state.until_undone(pending, first).await;
                 return;
             }
             let opened = matches!(first, Ok((_, Next::Yielded)));
-            _ = job.state.until_answered(&unwanted, first).await;
+            _ = job.state.until_answered(&pending, first).await;
             if opened {
                 // The next waiter was asked to poll by then; it may have died since.
                 let state = Rc::clone(&job.state);
                 drop(job);
                 state.timers.sleep_until(clock::now() + YIELD_LOOK).await;
-                _ = state.ask_release(&unwanted).await;
+                _ = state.ask_release(&pending).await;
             }
         });
     }
@@ -219,7 +219,7 @@ impl State {
     /// that it never will; and one that was answered, while there are dead waiters to drop.
     async fn until_answered(
         &self,
-        unwanted: &Unwanted,
+        pending: &PendingRelease,
         first: Result<Answered, NodeError>,
     ) -> Result<Answered, NodeError> {
         let mut backoff = Backoff::new(LEAST_PAUSE, MOST_PAUSE);
@@ -227,48 +227,48 @@ impl State {
         loop {
             match &result {
                 Ok((_, Next::More)) => {}
-                Err(error) if error.is_retryable() && clock::now() < unwanted.until => {
-                    let _struggling = self.reaper.struggle();
+                Err(error) if error.is_retryable() && clock::now() < pending.until => {
+                    let _retrying = self.reaper.retry();
                     let pause = backoff.next_delay(random::jitter());
                     self.timers.sleep_until(clock::now() + pause).await;
                     // Many may be kept from a node that is down: they wait for it, and do not all
                     // ask it again and again.
                     tokio::select! {
                         biased;
-                        () = self.nodes.get(unwanted.node).reachable() => {}
-                        () = self.timers.sleep_until(unwanted.until) => {}
+                        () = self.nodes.get(pending.node).reachable() => {}
+                        () = self.timers.sleep_until(pending.until) => {}
                     }
                 }
                 Ok(_) | Err(_) => return result,
             }
-            result = self.ask_release(unwanted).await;
+            result = self.ask_release(pending).await;
         }
     }
 
     /// Queues a release at once; its answer comes later.
     fn ask_release(
         &self,
-        unwanted: &Unwanted,
+        pending: &PendingRelease,
     ) -> impl Future<Output = Result<Answered, NodeError>> + use<> {
-        self.ask_opening(unwanted, 0)
+        self.ask_opening(pending, 0)
     }
 
     /// As [`State::ask_release`], but the lock is left free for so long first.
     fn ask_opening(
         &self,
-        unwanted: &Unwanted,
+        pending: &PendingRelease,
         yield_ms: u64,
     ) -> impl Future<Output = Result<Answered, NodeError>> + use<> {
-        let Residue { entries, ambiguous } = unwanted.residue.clone();
-        let (key, token) = (unwanted.key.clone(), unwanted.token.clone());
+        let Residue { entries, ambiguous } = pending.residue.clone();
+        let (key, token) = (pending.key.clone(), pending.token.clone());
         let op =
-            Op::Release { key, token, entries, bury: ambiguous, yield_ms, number: unwanted.number };
+            Op::Release { key, token, entries, bury: ambiguous, yield_ms, number: pending.number };
         // A failed request is undone wherever it was sent, on a second address too.
-        let answer = match unwanted.number {
-            Some(_) => self.nodes.call(unwanted.node, op, LONGEST_LIMIT),
-            None => self.nodes.get(unwanted.node).call(op, LONGEST_LIMIT),
+        let answer = match pending.number {
+            Some(_) => self.nodes.call(pending.node, op, LONGEST_LIMIT),
+            None => self.nodes.get(pending.node).call(op, LONGEST_LIMIT),
         };
-        let name = self.nodes.get(unwanted.node).name();
+        let name = self.nodes.get(pending.node).name();
         let out_of_step = NodeError::new(name, NodeErrorKind::Protocol);
         async move {
             match answer.await? {
@@ -283,7 +283,7 @@ impl State {
 type Answered = (Release, Next);
 
 /// A lease that is being released, for the one who held it.
-struct Giving {
+struct ReleaseJob {
     cell: Arc<LeaseCell>,
     class: Class,
     held: Duration,
@@ -293,10 +293,10 @@ struct Giving {
     is_over: bool,
 }
 
-impl Giving {
+impl ReleaseJob {
     /// Takes one node's first answer, and answers the caller as soon as it is certain what they all
     /// come to.
-    fn told(&mut self, answer: &Result<Answered, NodeError>) {
+    fn answered(&mut self, answer: &Result<Answered, NodeError>) {
         self.majority.add(KeyState::of_release(answer.as_ref().map(|(release, _)| release)));
         if self.is_over {
             return;

@@ -181,7 +181,7 @@ impl State {
     }
 
     fn is_written(&self) -> bool {
-        !self.reaper.is_struggling() && self.nodes.is_drained()
+        !self.reaper.is_retrying() && self.nodes.is_drained()
     }
 
     /// Has every acquisition under way undo itself; its caller learns that the engine stops.
