@@ -2,15 +2,15 @@
 
 #[cfg(feature = "sqlite")]
 mod file;
+mod instance;
 mod memory;
 mod redis;
 mod release_listener;
-mod run;
 mod waiter;
 mod watch;
 
+pub(crate) use instance::ServerInstance;
 pub(crate) use release_listener::ReleaseListener;
-pub(crate) use run::Run;
 pub(crate) use waiter::{Residue, RetryContext, Waiter, WaiterEvent};
 pub(crate) use watch::{Watch, Watched};
 
@@ -87,7 +87,7 @@ pub(crate) trait Node: fmt::Debug {
 
     /// The run of the server that the last connection has met; `None` before the first, and where
     /// a node is no server of its own.
-    fn run(&self) -> Option<Rc<Run>> {
+    fn instance(&self) -> Option<Rc<ServerInstance>> {
         None
     }
 

@@ -9,7 +9,7 @@ use crate::{
     clock as local,
     error::{NodeError, NodeErrorKind},
     event::{self, NodeWarning},
-    node::{Node, Run},
+    node::{Node, ServerInstance},
 };
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Record {
     database: u32,
     /// It keeps its keys over a restart, as its address says.
     is_durable: bool,
-    run: Option<Rc<Run>>,
+    instance: Option<Rc<ServerInstance>>,
     /// The node that this one is a second address of.
     same_as: Option<Arc<str>>,
     pub(super) clock: WallClock,
@@ -40,30 +40,31 @@ struct Logged {
 impl Record {
     pub(super) fn new(node: Rc<dyn Node>, database: u32, is_durable: bool) -> Self {
         let (clock, logged) = (WallClock::default(), Logged::default());
-        Self { node, database, is_durable, run: None, same_as: None, clock, logged }
+        Self { node, database, is_durable, instance: None, same_as: None, clock, logged }
     }
 
-    /// The run that it was last known to be, and its name; `None` for a second address.
+    /// The instance that it was last known to be, and its name; `None` for a second address.
     pub(super) fn server(&self) -> Option<(Arc<str>, Arc<str>)> {
         if self.same_as.is_some() {
             return None;
         }
-        Some((self.run.as_ref()?.id.clone()?, Arc::clone(self.node.name())))
+        Some((self.instance.as_ref()?.id.clone()?, Arc::clone(self.node.name())))
     }
 
-    /// Whether its connection has met a run that is not known yet, or it may be no second address
+    /// Whether its connection has met a instance that is not known yet, or it may be no second address
     /// any more.
     pub(super) fn has_news(&self) -> bool {
-        let met = self.node.run();
-        self.same_as.is_some() || met.as_ref().map(Rc::as_ptr) != self.run.as_ref().map(Rc::as_ptr)
+        let met = self.node.instance();
+        self.same_as.is_some()
+            || met.as_ref().map(Rc::as_ptr) != self.instance.as_ref().map(Rc::as_ptr)
     }
 
-    /// Takes the run that the last connection has met, and what is known of the others.
+    /// Takes the instance that the last connection has met, and what is known of the others.
     ///
     /// The one that was known first keeps its vote: it may have voted in an attempt that goes on.
     pub(super) fn meet(&mut self, others: &[(Arc<str>, Arc<str>)]) {
-        let Some(run) = self.node.run() else { return };
-        let same = others.iter().find(|(id, _)| run.id.as_ref() == Some(id));
+        let Some(instance) = self.node.instance() else { return };
+        let same = others.iter().find(|(id, _)| instance.id.as_ref() == Some(id));
         let same_as = same.map(|(_, name)| Arc::clone(name));
         if let Some(other) = &same_as
             && self.same_as.is_none()
@@ -71,14 +72,14 @@ impl Record {
             self.log(NodeWarning::SameServer, &format!("it is {other}, by another address"));
         }
         self.same_as = same_as;
-        if run.id.is_none() && !self.logged.hidden {
+        if instance.id.is_none() && !self.logged.hidden {
             self.logged.hidden = true;
             self.log(NodeWarning::RunHidden, HIDDEN);
         }
-        if !self.run.as_ref().is_some_and(|known| Rc::ptr_eq(known, &run)) {
+        if !self.instance.as_ref().is_some_and(|known| Rc::ptr_eq(known, &instance)) {
             self.clock.forget();
             self.logged.closed = None;
-            self.run = Some(run);
+            self.instance = Some(instance);
         }
     }
 
@@ -154,7 +155,7 @@ impl Record {
         };
         let why = format!("{why}; it votes in {}{or_else}", secs(left));
         if self.logged.closed.replace(longest).is_none() {
-            let is_known = self.run.as_ref().is_some_and(|run| run.is_later);
+            let is_known = self.instance.as_ref().is_some_and(|instance| instance.is_later);
             let warning = match cause {
                 MarkerCause::New if !is_known => NodeWarning::Unmarked,
                 _ => NodeWarning::Restarted,

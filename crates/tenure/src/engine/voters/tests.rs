@@ -7,14 +7,14 @@ use tenure_core::{Closure, MarkerCause, Op};
 use super::*;
 use crate::{
     error::NodeErrorKind,
-    node::{Call, RetryContext, Run, Waiter},
+    node::{Call, RetryContext, ServerInstance, Waiter},
 };
 
 /// A node that knows its run, and is asked for nothing.
 #[derive(Debug)]
 struct Known {
     name: Arc<str>,
-    run: RefCell<Option<Rc<Run>>>,
+    instance: RefCell<Option<Rc<ServerInstance>>>,
 }
 
 impl Node for Known {
@@ -34,8 +34,8 @@ impl Node for Known {
         false
     }
 
-    fn run(&self) -> Option<Rc<Run>> {
-        self.run.borrow().clone()
+    fn instance(&self) -> Option<Rc<ServerInstance>> {
+        self.instance.borrow().clone()
     }
 
     fn is_drained(&self) -> bool {
@@ -50,7 +50,7 @@ impl Node for Known {
 /// Nodes `a`, `b` and so on, and what is known of them.
 fn nodes(count: u8, is_durable: bool) -> (Vec<Rc<Known>>, Vec<Record>) {
     let name = |index| char::from(b'a' + index).to_string().into();
-    let known = |index| Rc::new(Known { name: name(index), run: RefCell::default() });
+    let known = |index| Rc::new(Known { name: name(index), instance: RefCell::default() });
     let nodes: Vec<_> = (0..count).map(known).collect();
     let record = |node: &Rc<Known>| Record::new(Rc::clone(node) as Rc<dyn Node>, 0, is_durable);
     let records = nodes.iter().map(record).collect();
@@ -63,7 +63,7 @@ fn at(ms: u64) -> Timestamp {
 
 fn runs(node: &Known, id: &str, is_later: bool) {
     let id = Some(id.into()).filter(|_| !id.is_empty());
-    node.run.replace(Some(Rc::new(Run { id, is_later })));
+    node.instance.replace(Some(Rc::new(ServerInstance { id, is_later })));
 }
 
 /// Whether the record is ineligible at that time by a lock of at most so many seconds.

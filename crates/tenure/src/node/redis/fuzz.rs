@@ -13,7 +13,7 @@ use super::{
     resp::{Decoder, Incoming},
     subscriptions, tracking,
 };
-use crate::node::run::Told;
+use crate::node::instance::ServerInfo;
 
 /// All that is read of these bytes, in pieces of this size, and whether it ended by an error.
 fn read(bytes: &[u8], piece: usize) -> (Vec<Incoming>, bool) {
@@ -113,9 +113,9 @@ fn fuzz_pushes() {
 fn fuzz_info() {
     fuzz("info", |input| {
         let Ok(text) = std::str::from_utf8(input) else { return false };
-        let told = Told::read(text);
-        assert!(told.id.as_ref().is_none_or(|id| !id.is_empty() && text.contains(&**id)));
+        let info = ServerInfo::read(text);
+        assert!(info.id.as_ref().is_none_or(|id| !id.is_empty() && text.contains(&**id)));
         let _ = fault::is_noscript(text);
-        told.id.is_some()
+        info.id.is_some()
     });
 }

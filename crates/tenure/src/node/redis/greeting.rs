@@ -10,7 +10,7 @@ use crate::{
     address::ServerAddress,
     clock,
     error::{NodeError, NodeErrorKind},
-    node::{LATEST_ARRIVAL, run::Told},
+    node::{LATEST_ARRIVAL, instance::ServerInfo},
 };
 
 /// Earlier connections whose commands may still arrive.
@@ -37,9 +37,9 @@ impl OldConnections {
         self.known.is_empty() && !self.has_unknown()
     }
 
-    /// The connections that a server of this run knows. Those of another run died with it.
-    fn of(&mut self, run: &str) -> Vec<i64> {
-        self.known.retain(|peer| *peer.run == *run);
+    /// The connections that a server of this instance knows. Those of another instance died with it.
+    fn of(&mut self, instance: &str) -> Vec<i64> {
+        self.known.retain(|peer| *peer.instance == *instance);
         self.known.iter().map(|peer| peer.client).collect()
     }
 
@@ -56,18 +56,18 @@ impl OldConnections {
     }
 }
 
-/// What a server calls a connection: its client number, good for one run of the server.
+/// What a server calls a connection: its client number, good for one instance of the server.
 #[derive(Clone, Debug)]
 pub(super) struct Peer {
-    run: Arc<str>,
+    instance: Arc<str>,
     client: i64,
 }
 
 /// The state of the first commands.
 ///
 /// `HELLO` switches to RESP3 and logs in; `SELECT` picks the database; `INFO server` tells the
-/// server's run. After a broken connection, `CLIENT KILL ID` of it follows: a true barrier, since
-/// a command of a killed client cannot run any more.
+/// server's instance. After a broken connection, `CLIENT KILL ID` of it follows: a true barrier, since
+/// a command of a killed client cannot instance any more.
 #[derive(Debug)]
 pub(super) struct Greeting {
     name: Arc<str>,
@@ -76,8 +76,8 @@ pub(super) struct Greeting {
     expected: Vec<Step>,
     client: Option<i64>,
     peer: Option<Peer>,
-    /// What the server has reported of its run.
-    told: Told,
+    /// What the server has reported of its instance.
+    info: ServerInfo,
     /// Every earlier connection is known to be dead on the server.
     cut_off: bool,
     /// Ops may be written before the replies are here.
@@ -124,7 +124,7 @@ impl Greeting {
         expected.push(Step::Info);
         let eager = address.password.is_none() && address.database == 0 && old.is_clear();
         let cut_off = !old.has_unknown();
-        let told = Told::default();
+        let info = ServerInfo::default();
         let (name, address) = (Arc::clone(name), Arc::clone(address));
         Self {
             name,
@@ -132,7 +132,7 @@ impl Greeting {
             expected,
             client: None,
             peer: None,
-            told,
+            info,
             cut_off,
             eager,
             accepts_replica,
@@ -159,9 +159,9 @@ impl Greeting {
         self.peer.clone()
     }
 
-    /// What the server has reported of its run.
-    pub(super) fn told(&self) -> &Told {
-        &self.told
+    /// What the server has reported of its instance.
+    pub(super) fn server_info(&self) -> &ServerInfo {
+        &self.info
     }
 
     /// Takes the reply to the next of the first commands.
@@ -203,21 +203,21 @@ impl Greeting {
         Ok(())
     }
 
-    /// Learns the run, and kills what is left of earlier connections to the same run.
+    /// Learns the instance, and kills what is left of earlier connections to the same instance.
     ///
-    /// A client number means nothing in another run: killing it there would hit a stranger.
+    /// A client number means nothing in another instance: killing it there would hit a stranger.
     fn info(&mut self, reply: &resp::Incoming, old: &mut OldConnections, out: &mut BytesMut) {
-        self.told = text(reply).map(Told::read).unwrap_or_default();
-        let Some(run) = self.told.id.clone() else {
+        self.info = text(reply).map(ServerInfo::read).unwrap_or_default();
+        let Some(instance) = self.info.id.clone() else {
             // Not permitted here, so nothing can be cut off.
             self.cut_off = old.is_clear();
             return;
         };
-        for client in old.of(&run) {
+        for client in old.of(&instance) {
             resp::encode(out, &[b"CLIENT", b"KILL", b"ID", client.to_string().as_bytes()]);
             self.expected.push(Step::Kill(client));
         }
-        self.peer = self.client.map(|client| Peer { run, client });
+        self.peer = self.client.map(|client| Peer { instance: instance, client });
     }
 }
 

@@ -27,8 +27,8 @@ use tokio::sync::{Notify, oneshot};
 
 use self::{connection::Connection, greeting::OldConnections, request::Request};
 use super::{
-    Call, Node, Reach, ReleaseListener, RetryContext, Run, Waiter, Watch, Watched, run::Told,
-    waiter::Waiters, watch::Watches,
+    Call, Node, Reach, ReleaseListener, RetryContext, ServerInstance, Waiter, Watch, Watched,
+    instance::ServerInfo, waiter::Waiters, watch::Watches,
 };
 use crate::{
     address::ServerAddress,
@@ -75,7 +75,7 @@ struct Shared {
     /// No command of an earlier connection can arrive any more.
     cut_off: Cell<bool>,
     /// Whom the last connection has met.
-    run: RefCell<Option<Rc<Run>>>,
+    instance: RefCell<Option<Rc<ServerInstance>>>,
     waiters: Waiters,
     notifications: Cell<Notifications>,
     /// What a round trip takes, smoothed.
@@ -125,7 +125,7 @@ impl RedisNode {
             reached: Notify::new(),
             unsafe_to_close: Cell::new(false),
             cut_off: Cell::new(true),
-            run: RefCell::default(),
+            instance: RefCell::default(),
             waiters: Waiters::default(),
             notifications: Cell::default(),
             round_trip: Cell::default(),
@@ -201,8 +201,8 @@ impl Node for RedisNode {
         self.shared.trouble.borrow().clone()
     }
 
-    fn run(&self) -> Option<Rc<Run>> {
-        self.shared.run.borrow().clone()
+    fn instance(&self) -> Option<Rc<ServerInstance>> {
+        self.shared.instance.borrow().clone()
     }
 
     fn is_out_of_reach(&self) -> bool {
@@ -299,9 +299,9 @@ impl Shared {
     }
 
     /// A connection was made, and the server has reported so much of its run.
-    fn meet(&self, told: &Told) {
-        let mut run = self.run.borrow_mut();
-        let met = Run::met(told, run.as_ref());
+    fn meet(&self, info: &ServerInfo) {
+        let mut run = self.instance.borrow_mut();
+        let met = ServerInstance::met(info, run.as_ref());
         *run = Some(met);
     }
 

@@ -34,7 +34,7 @@ pub(super) enum Message<'a> {
     /// The server confirms that it began or ended a subscription: the answer to that command.
     Settled(&'a [u8]),
     /// A message to all subscribers.
-    Told(&'a [u8]),
+    Released(&'a [u8]),
 }
 
 /// Reads a message; `None` for one of another kind.
@@ -42,7 +42,7 @@ pub(super) fn read(fields: &[Answer]) -> Option<Message<'_>> {
     match fields {
         [Answer::Bytes(kind), Answer::Bytes(channel), _] => match kind.as_slice() {
             b"subscribe" | b"unsubscribe" => Some(Message::Settled(channel)),
-            b"message" => Some(Message::Told(channel)),
+            b"message" => Some(Message::Released(channel)),
             _ => None,
         },
         _ => None,
@@ -74,7 +74,7 @@ mod tests {
         for kind in ["subscribe", "unsubscribe"] {
             assert_eq!(read(&fields(kind)), Some(Message::Settled(b"c")));
         }
-        assert_eq!(read(&fields("message")), Some(Message::Told(b"c")));
+        assert_eq!(read(&fields("message")), Some(Message::Released(b"c")));
         for kind in ["sunsubscribe", "smessage", "psubscribe"] {
             assert_eq!(read(&fields(kind)), None, "{kind}");
         }

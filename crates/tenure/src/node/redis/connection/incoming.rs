@@ -32,7 +32,7 @@ impl Connection {
             if self.greeting.is_over() {
                 self.greeted = Some(clock::now());
                 self.shared.set_trouble(None);
-                self.shared.meet(self.greeting.told());
+                self.shared.meet(self.greeting.server_info());
                 self.shared.cut_off.set(self.greeting.has_cut_off());
             }
             return Ok(());
@@ -111,7 +111,7 @@ impl Connection {
             None => {}
         }
         match subscriptions::read(fields) {
-            Some(Message::Told(channel)) => self.shared.waiters.listeners.notify(channel),
+            Some(Message::Released(channel)) => self.shared.waiters.listeners.notify(channel),
             Some(Message::Settled(channel)) => self.in_flight.settle(channel),
             None => {}
         }
