@@ -130,7 +130,7 @@ async fn trouble(lock: &Lock, manner: Manner<'_>) -> Option<String> {
     use NodeErrorKind as Kind;
     let nodes = lock.nodes().await.ok().filter(|nodes| nodes.len() > 1)?;
     let is_told = |error: &&NodeError| {
-        manner.verbose || matches!(error.kind(), Kind::Restarted | Kind::ClockJumped)
+        manner.verbose || matches!(error.kind(), Kind::Restarted | Kind::ClockStepped)
     };
     let mut troubles = nodes.iter().filter_map(|node| node.trouble.as_ref());
     troubles.find(is_told).map(|error| failure::chain(error))

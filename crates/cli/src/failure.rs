@@ -133,7 +133,7 @@ fn remedy(error: &NodeError) -> Option<&'static str> {
         Kind::DiskFull => {
             Some("make room on that disk, or name another file with --server file:///path")
         }
-        Kind::Restarted | Kind::ClockJumped => {
+        Kind::Restarted | Kind::ClockStepped => {
             Some("it votes by itself later: give it time with --wait")
         }
         Kind::UnfitStore => Some("or name another file with --server file:///path"),

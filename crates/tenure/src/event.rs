@@ -115,7 +115,7 @@ pub(crate) enum NodeWarning {
     /// It is a replica.
     NotPrimary,
     /// Its wall clock did what clocks do not do by themselves.
-    ClockJumped,
+    ClockStepped,
     /// Its last number is far ahead of its clock.
     NumberAhead,
 }
@@ -143,7 +143,7 @@ pub(crate) fn node_warning(node: &str, warning: NodeWarning, words: &str) {
             warn!("same_server", "two addresses lead to one server, which has one vote");
         }
         NodeWarning::NotPrimary => warn!("not_primary", "the server is a replica"),
-        NodeWarning::ClockJumped => warn!("clock_jumped", "the server's wall clock jumped"),
+        NodeWarning::ClockStepped => warn!("clock_stepped", "the server's wall clock was stepped"),
         NodeWarning::NumberAhead => {
             warn!("number_ahead", "the server's fencing numbers are far ahead of its clock");
         }

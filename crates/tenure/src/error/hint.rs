@@ -28,7 +28,7 @@ impl NodeError {
             Kind::Loading | Kind::Busy | Kind::Down => "try again later, or wait longer",
             Kind::OutOfMemory => "raise its maxmemory, or delete keys that nobody uses",
             Kind::DiskFull => "make room on that disk, or name another file: file:///path",
-            Kind::Restarted | Kind::ClockJumped => "it votes by itself later: wait longer",
+            Kind::Restarted | Kind::ClockStepped => "it votes by itself later: wait longer",
             Kind::SameServer => "name each server once",
             Kind::CannotSave => "look at the server's disk and log",
             Kind::NoReplicas => "look at its replicas, and at min-replicas-to-write",

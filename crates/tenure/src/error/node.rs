@@ -59,9 +59,9 @@ pub enum NodeErrorKind {
     /// being declared durable, or was a replica. Its grant is no vote until those locks have ended.
     /// Only where several servers vote.
     Restarted,
-    /// Its wall clock jumped, so locks may have ended on it that others hold: as
+    /// Its wall clock was stepped, so locks may have ended on it that others hold: as
     /// [`NodeErrorKind::Restarted`].
-    ClockJumped,
+    ClockStepped,
     /// It is one of the other servers, by a second address, and has no second vote.
     SameServer,
     /// It cannot serve now: MASTERDOWN, CLUSTERDOWN, TRYAGAIN.
@@ -176,7 +176,7 @@ impl NodeError {
 
     /// Whether the node answered, but may not vote yet.
     pub(crate) fn is_ineligible(&self) -> bool {
-        matches!(self.kind, NodeErrorKind::Restarted | NodeErrorKind::ClockJumped)
+        matches!(self.kind, NodeErrorKind::Restarted | NodeErrorKind::ClockStepped)
     }
 
     /// The error with what is behind it, cause by cause.
@@ -230,7 +230,7 @@ impl NodeError {
             | Kind::CannotSave
             | Kind::NoReplicas
             | Kind::Restarted
-            | Kind::ClockJumped
+            | Kind::ClockStepped
             | Kind::Down => true,
             Kind::Protocol => self.out_of_step,
             Kind::PasswordMissing
@@ -277,7 +277,7 @@ impl fmt::Display for NodeError {
             Kind::CannotSave => "cannot save its data and refuses writes",
             Kind::NoReplicas => "has too few replicas and refuses writes",
             Kind::Restarted => "may have forgotten locks and does not vote yet",
-            Kind::ClockJumped => "has a wall clock that jumped and does not vote yet",
+            Kind::ClockStepped => "has a wall clock that was stepped and does not vote yet",
             Kind::SameServer => "has no second vote",
             Kind::Down => "cannot serve now",
             Kind::WrongNode => "does not serve this key's slot",

@@ -81,7 +81,7 @@ impl Lock {
     ///
     /// It matters where several servers vote. A server that is new, was emptied, restarted, or was
     /// a replica may have forgotten locks that others hold, so it does not vote until a lock of
-    /// this TTL is over, about 1 % later than it; nor does one whose wall clock has jumped by more
+    /// this TTL is over, about 1 % later than it; nor does one whose wall clock was stepped by more
     /// than that 1 %. One that keeps its keys over a restart can be declared so by its address,
     /// with `?durable=yes`; new ones can be opened by hand:
     /// [`Client::open_new`](crate::Client::open_new).

@@ -1,4 +1,4 @@
-//! A server's wall clock beside the clock of leases: did it jump?
+//! A server's wall clock beside the clock of leases: did it step?
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tenure_core::{Drift, MarkerCheck, Timestamp, Ttl};
 ///
 /// The server reads its clock between our request and its reply, so each look says between which
 /// two values it was ahead of ours. Two looks that cannot both be true of clocks that run at most
-/// 500 ppm wrong each, which is as far as `adjtimex` bends them, show a movement. It may be one
+/// 500 ppm wrong each, which is as far as `adjtimex` slews them, show a movement. It may be one
 /// step, many, or a clock that is made to run faster for a while, as `chronyd` does by up to 8 %
 /// (`maxslewrate` in chrony.conf(5)). However late a look is, it shows no movement that was not:
 /// it only says less.
@@ -36,7 +36,7 @@ struct Look {
 
 /// A movement of a wall clock that matters.
 #[derive(Debug)]
-pub(super) struct Jump {
+pub(super) struct ClockStep {
     /// When it was noticed.
     pub(super) seen: Timestamp,
     /// When every key is over that was set before.
@@ -45,7 +45,7 @@ pub(super) struct Jump {
     pub(super) by: Duration,
     pub(super) is_forward: bool,
     /// It was not logged yet, and is logged now.
-    pub(super) is_news: bool,
+    pub(super) is_first: bool,
 }
 
 impl WallClock {
@@ -68,7 +68,7 @@ impl WallClock {
     }
 
     /// The last movement that matters at `now` where nobody has a longer TTL.
-    pub(super) fn jumped(&mut self, now: Timestamp, longest: Ttl) -> Option<Jump> {
+    pub(super) fn stepped(&mut self, now: Timestamp, longest: Ttl) -> Option<ClockStep> {
         let allowed = Drift::of(longest).get();
         let nexts = self.looks.iter().skip(1);
         let mut before = self.looks.iter().zip(nexts);
@@ -83,7 +83,7 @@ impl WallClock {
         let known = self.logged.filter(|(logged, over)| now < *over && by <= *logged * 2);
         let (logged, over) = known.unwrap_or((by, until));
         self.logged = Some((logged, over.max(until)));
-        Some(Jump { seen, until, by, is_forward, is_news: known.is_none() })
+        Some(ClockStep { seen, until, by, is_forward, is_first: known.is_none() })
     }
 
     /// How far it is ahead of ours, in microseconds.
@@ -127,10 +127,10 @@ impl Look {
 
     /// Takes what a later reading shows of the time between.
     fn compare(&mut self, later: &Self) {
-        let bent = bent(self.time_to(later));
+        let slewed = slewed(self.time_to(later));
         let beyond = |us: i64| {
             let us = u64::try_from(us).unwrap_or(0);
-            Duration::from_micros(us).saturating_sub(bent)
+            Duration::from_micros(us).saturating_sub(slewed)
         };
         let forward = beyond(later.least.saturating_sub(self.most));
         let back = beyond(self.least.saturating_sub(later.most));
@@ -155,7 +155,7 @@ impl Look {
 
     /// Whether it still says more than a later one.
     fn is_better_known_than(&self, later: &Self) -> bool {
-        self.width() + 2 * bent(self.time_to(later)) < later.width()
+        self.width() + 2 * slewed(self.time_to(later)) < later.width()
     }
 
     fn width(&self) -> Duration {
@@ -172,8 +172,8 @@ fn least_drift() -> Duration {
     Drift::of(Ttl::LEAST).get()
 }
 
-/// How far two clocks may run apart in this time by being bent: 500 ppm each.
-fn bent(time: Duration) -> Duration {
+/// How far two clocks may run apart in this time by being slewed: 500 ppm each.
+fn slewed(time: Duration) -> Duration {
     time / 1_000
 }
 
@@ -202,30 +202,30 @@ mod tests {
         clock
     }
 
-    fn jumped(clock: &mut WallClock, now: u64, longest: u64) -> Option<(bool, u64)> {
-        let jump = clock.jumped(at(now), ttl(longest))?;
-        Some((jump.is_forward, jump.by.as_millis().try_into().unwrap()))
+    fn stepped(clock: &mut WallClock, now: u64, longest: u64) -> Option<(bool, u64)> {
+        let step = clock.stepped(at(now), ttl(longest))?;
+        Some((step.is_forward, step.by.as_millis().try_into().unwrap()))
     }
 
     /// A lock of 10 s allows 102 ms, and one of 30 s 302 ms.
     #[test]
     fn a_step_is_a_move_beyond_drift_and_uncertainty() {
-        // After 10 s the clocks may be 10 ms apart by being bent.
+        // After 10 s the clocks may be 10 ms apart by being slewed.
         let mut clock = clock(&[(0, 10, 50_000), (10_000, 10_010, 60_122)]);
-        assert_eq!(jumped(&mut clock, 10_010, 10), None, "112 - 10 is not above 102");
+        assert_eq!(stepped(&mut clock, 10_010, 10), None, "112 - 10 is not above 102");
         let mut clock = self::clock(&[(0, 10, 50_000), (10_000, 10_010, 60_123)]);
-        assert_eq!(jumped(&mut clock, 10_010, 10), Some((true, 103)));
-        assert_eq!(jumped(&mut clock, 10_010, 30), None);
+        assert_eq!(stepped(&mut clock, 10_010, 10), Some((true, 103)));
+        assert_eq!(stepped(&mut clock, 10_010, 30), None);
         let mut back = self::clock(&[(0, 10, 4_000_000), (1_000, 1_010, 401_000)]);
-        assert_eq!(jumped(&mut back, 1_010, 30), Some((false, 3_599_989)));
+        assert_eq!(stepped(&mut back, 1_010, 30), Some((false, 3_599_989)));
     }
 
     #[test]
     fn a_step_is_over_when_every_earlier_key_has_expired() {
         let mut clock = clock(&[(0, 0, 50_000), (1_000, 1_000, 91_000)]);
-        assert!(jumped(&mut clock, 1_000 + 10_101, 10).is_some());
-        assert!(jumped(&mut clock, 1_000 + 10_102, 10).is_none());
-        assert!(jumped(&mut clock, 1_000 + 10_102, 30).is_some());
+        assert!(stepped(&mut clock, 1_000 + 10_101, 10).is_some());
+        assert!(stepped(&mut clock, 1_000 + 10_102, 10).is_none());
+        assert!(stepped(&mut clock, 1_000 + 10_102, 30).is_some());
     }
 
     /// This process was stopped between a request and its reply for 40 s.
@@ -233,24 +233,24 @@ mod tests {
     fn a_late_reading_is_no_step_and_hides_none() {
         let mut stopped =
             clock(&[(0, 0, 50_000), (1_000, 41_000, 51_000), (42_000, 42_000, 92_000)]);
-        assert_eq!(jumped(&mut stopped, 42_000, 10), None);
+        assert_eq!(stepped(&mut stopped, 42_000, 10), None);
         let mut read_late = clock(&[(0, 0, 50_000), (1_000, 41_000, 90_900)]);
-        assert_eq!(jumped(&mut read_late, 41_000, 10), None);
+        assert_eq!(stepped(&mut read_late, 41_000, 10), None);
         // The look from before the stop says more, and is kept.
-        let mut jumped_then =
+        let mut stepped_then =
             clock(&[(0, 0, 50_000), (1_000, 41_000, 51_000), (42_000, 42_000, 93_000)]);
-        assert_eq!(jumped(&mut jumped_then, 42_000, 10), Some((true, 958)));
+        assert_eq!(stepped(&mut stepped_then, 42_000, 10), Some((true, 958)));
     }
 
     #[test]
     fn small_and_large_steps_do_not_hide_each_other() {
         let looks = [(0, 0, 50_000), (1_000, 1_000, 91_000), (11_000, 11_000, 101_150)];
         let mut clock = clock(&looks);
-        assert_eq!(jumped(&mut clock, 11_001, 30), Some((true, 40_139)), "both, since 0");
-        assert_eq!(jumped(&mut clock, 11_001, 10), Some((true, 140)), "since 1 s");
-        assert_eq!(jumped(&mut clock, 1_000 + 30_302, 30), None);
-        assert_eq!(jumped(&mut clock, 11_000 + 10_101, 10), Some((true, 140)));
-        assert_eq!(jumped(&mut clock, 11_000 + 10_102, 10), None);
+        assert_eq!(stepped(&mut clock, 11_001, 30), Some((true, 40_139)), "both, since 0");
+        assert_eq!(stepped(&mut clock, 11_001, 10), Some((true, 140)), "since 1 s");
+        assert_eq!(stepped(&mut clock, 1_000 + 30_302, 30), None);
+        assert_eq!(stepped(&mut clock, 11_000 + 10_101, 10), Some((true, 140)));
+        assert_eq!(stepped(&mut clock, 11_000 + 10_102, 10), None);
     }
 
     /// Whatever each of them is.
@@ -259,13 +259,13 @@ mod tests {
         let steps =
             |by: u64| (0..=6).map(move |n| (n * 5_000, n * 5_000, 50_000 + n * (5_000 + by)));
         let mut clock = clock(&steps(50).collect::<Vec<_>>());
-        // Six of 50 ms less 5 ms that it may be bent by, in 30 s.
-        assert_eq!(jumped(&mut clock, 30_000, 30), None);
+        // Six of 50 ms less 5 ms that it may be slewed by, in 30 s.
+        assert_eq!(stepped(&mut clock, 30_000, 30), None);
         let mut clock = self::clock(&steps(60).collect::<Vec<_>>());
-        assert_eq!(jumped(&mut clock, 30_000, 30), Some((true, 330)));
+        assert_eq!(stepped(&mut clock, 30_000, 30), Some((true, 330)));
         // The last step is over when the keys of before it are.
-        assert!(jumped(&mut clock, 35_301, 30).is_some());
-        assert_eq!(jumped(&mut clock, 30_000 + 30_302, 30), None);
+        assert!(stepped(&mut clock, 35_301, 30).is_some());
+        assert_eq!(stepped(&mut clock, 30_000 + 30_302, 30), None);
     }
 
     /// One that runs 2 % fast, at looks that are each too close to the one before to tell, for as
@@ -275,14 +275,14 @@ mod tests {
         for pause in [1, 7, 100, 1_000] {
             let fast = (0..120_000 / pause).map(|n| n * pause).map(|now| (now, now, now * 51 / 50));
             let mut clock = clock(&fast.collect::<Vec<_>>());
-            let jump = clock.jumped(at(120_000), ttl(30)).expect("302 ms in 16 s");
-            assert!(jump.is_forward && jump.by < Duration::from_millis(1_000), "{jump:?}");
+            let step = clock.stepped(at(120_000), ttl(30)).expect("302 ms in 16 s");
+            assert!(step.is_forward && step.by < Duration::from_millis(1_000), "{step:?}");
             assert!(clock.looks.len() < 80, "{} looks", clock.looks.len());
             // A minute at the right rate: all keys of before are over.
             for now in (120_000..180_000).step_by(100) {
                 clock.look(at(now), at(now), (now + 2_400) * 1_000);
             }
-            assert!(clock.jumped(at(180_000), ttl(30)).is_none(), "every {pause} ms");
+            assert!(clock.stepped(at(180_000), ttl(30)).is_none(), "every {pause} ms");
         }
     }
 
@@ -291,10 +291,10 @@ mod tests {
     fn a_step_is_reported_once_and_again_when_it_grows() {
         let (mut clock, mut logged) = (WallClock::default(), Vec::new());
         for now in (0..60_000).step_by(10) {
-            let leap = if now < 50_000 { 0 } else { 40_000 };
-            clock.look(at(now), at(now), now * 1_080 + leap * 1_000);
-            let jump = clock.jumped(at(now), ttl(30)).filter(|jump| jump.is_news);
-            logged.extend(jump.map(|jump| (now, jump.by.as_secs())));
+            let step = if now < 50_000 { 0 } else { 40_000 };
+            clock.look(at(now), at(now), now * 1_080 + step * 1_000);
+            let step = clock.stepped(at(now), ttl(30)).filter(|step| step.is_first);
+            logged.extend(step.map(|step| (now, step.by.as_secs())));
         }
         assert_eq!(logged, [(3_830, 0), (50_000, 40)]);
     }
@@ -314,8 +314,8 @@ mod tests {
                 let offset = if is_forward { offset } else { 2_500 - offset };
                 clock.look(at(now), at(now), (now + offset) * 1_000);
             }
-            let jump = clock.jumped(at(40_000), ttl(30)).expect("499 ms are above 302");
-            assert_eq!((jump.is_forward, jump.by.as_millis()), (is_forward, 499));
+            let step = clock.stepped(at(40_000), ttl(30)).expect("499 ms are above 302");
+            assert_eq!((step.is_forward, step.by.as_millis()), (is_forward, 499));
         }
     }
 
@@ -327,8 +327,8 @@ mod tests {
             let step = if now < 20_000 { 0 } else { 1_000 };
             clock.look(at(now), at(now), (now + step) * 1_000);
         }
-        assert_eq!(clock.jumped(at(50_301), ttl(30)).unwrap().seen, at(20_000));
-        assert!(clock.jumped(at(50_302), ttl(30)).is_none());
+        assert_eq!(clock.stepped(at(50_301), ttl(30)).unwrap().seen, at(20_000));
+        assert!(clock.stepped(at(50_302), ttl(30)).is_none());
     }
 
     #[test]
@@ -336,7 +336,7 @@ mod tests {
         let mut clock = clock(&[(0, 0, 50_000)]);
         clock.forget();
         clock.look(at(1_000), at(1_000), 91_000_000);
-        assert_eq!(jumped(&mut clock, 1_000, 10), None);
+        assert_eq!(stepped(&mut clock, 1_000, 10), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! A majority excludes others only if its nodes remember whom they granted the lock, for as long
 //! as it is held. A server that came back without its keys does not, nor does one whose wall clock
-//! leapt, since TTLs run on it; and two addresses of one server remember once what counts twice. So
+//! was stepped, since TTLs run on it; and two addresses of one server remember once what counts twice. So
 //! a node is *ineligible* until every lease that it may have forgotten is over: it is asked as the
 //! others are, what it says of keys is true, but its grant is no vote. A second address of a
 //! server counts for nothing at all.

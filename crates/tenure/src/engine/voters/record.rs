@@ -103,16 +103,16 @@ impl Record {
     /// Whether its grant is a vote at `now`.
     pub(super) fn judge(&mut self, now: Timestamp, longest: Ttl) -> Result<(), NodeError> {
         self.is_counted()?;
-        let Some(jump) = self.clock.jumped(now, longest) else { return Ok(()) };
-        let whither = if jump.is_forward { "forward" } else { "back" };
+        let Some(step) = self.clock.stepped(now, longest) else { return Ok(()) };
+        let whither = if step.is_forward { "forward" } else { "back" };
         let (by, ago, left) =
-            (secs(jump.by), secs(now.since(jump.seen)), secs(jump.until.since(now)));
+            (secs(step.by), secs(now.since(step.seen)), secs(step.until.since(now)));
         let why = format!("by {by} {whither}, noticed {ago} ago; it votes in {left}");
-        if jump.is_news {
-            self.log(NodeWarning::ClockJumped, &why);
+        if step.is_first {
+            self.log(NodeWarning::ClockStepped, &why);
         }
-        let error = self.error(NodeErrorKind::ClockJumped).with_source(why);
-        Err(error.eligible_in(jump.until.since(now)))
+        let error = self.error(NodeErrorKind::ClockStepped).with_source(why);
+        Err(error.eligible_in(step.until.since(now)))
     }
 
     /// What a request brings to its marker.

@@ -163,14 +163,14 @@ fn a_server_whose_clock_stepped_is_ineligible_even_with_its_keys() {
     meet(&mut records);
     records[0].clock.look(at(0), at(0), 50_000_000);
     records[0].clock.look(at(1_000), at(1_000), 91_000_000);
-    assert_eq!(reason(&mut records[0], 11_101, 10), Some(NodeErrorKind::ClockJumped));
+    assert_eq!(reason(&mut records[0], 11_101, 10), Some(NodeErrorKind::ClockStepped));
     assert_eq!(reason(&mut records[0], 11_102, 10), None);
 }
 
-/// An address that leads to another host now: that one's clock has not jumped.
+/// An address that leads to another host now: that one's clock was not stepped.
 #[test]
 fn the_clock_of_another_server_instance_is_not_compared() {
-    for (is_another, ineligible) in [(false, Some(NodeErrorKind::ClockJumped)), (true, None)] {
+    for (is_another, ineligible) in [(false, Some(NodeErrorKind::ClockStepped)), (true, None)] {
         let (nodes, mut records) = nodes(1, true);
         runs(&nodes[0], "one", false);
         meet(&mut records);

@@ -67,7 +67,7 @@ pub(super) struct Peer {
 ///
 /// `HELLO` switches to RESP3 and logs in; `SELECT` picks the database; `INFO server` tells the
 /// server's instance. After a broken connection, `CLIENT KILL ID` of it follows: a true barrier, since
-/// a command of a killed client cannot instance any more.
+/// a command of a killed client cannot run any more.
 #[derive(Debug)]
 pub(super) struct Greeting {
     name: Arc<str>,

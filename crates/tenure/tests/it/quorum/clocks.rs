@@ -87,7 +87,7 @@ fn after_a_leap(knew_it: bool) -> Result<bool, (String, NodeErrorKind)> {
 #[test]
 fn a_server_whose_clock_stepped_has_no_vote() {
     let (why, kind) = after_a_leap(true).unwrap_err();
-    assert_eq!(kind, NodeErrorKind::ClockJumped);
+    assert_eq!(kind, NodeErrorKind::ClockStepped);
     // By 40 s, less what the looks leave open.
     assert!(why.starts_with("by 40.0 s forward") || why.starts_with("by 39."), "{why}");
     // A new client cannot know, which is why numbers go to the resource; and the test could fail.
@@ -130,7 +130,7 @@ fn clocks_set_back_do_not_keep_a_released_lock() {
     // Who knew the clocks does not believe one of them until every lock of before is over.
     let reports = lock.nodes().unwrap();
     for trouble in reports.iter().map(|report| report.trouble.as_ref().unwrap()) {
-        assert_eq!(trouble.kind(), NodeErrorKind::ClockJumped);
+        assert_eq!(trouble.kind(), NodeErrorKind::ClockStepped);
         assert!(trouble.is_retryable());
     }
 }

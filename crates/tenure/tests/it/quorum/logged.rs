@@ -55,7 +55,7 @@ fn a_clock_step_is_logged_by_the_next_renewal() {
     for (node, by) in [(1, 40_000), (2, -3_600_000)] {
         nodes.0[node].clock().step_ms(by);
         let stepped = Instant::now();
-        hears(&mut program, "clock_jumped", &nodes.0[node]);
+        hears(&mut program, "clock_stepped", &nodes.0[node]);
         assert!(stepped.elapsed() < TTL, "a lease could have ended by then");
     }
 }
