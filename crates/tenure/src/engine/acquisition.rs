@@ -273,9 +273,9 @@ impl<'a> Acquisition<'a> {
         self.open = false;
         let AcquireRequest { key, settings, .. } = self.request;
         let deadline = sent + settings.ttl.validity();
-        let life = Arc::clone(&self.state.life);
+        let status = Arc::clone(&self.state.status);
         let token = self.waiter.token().clone();
-        let cell = Arc::new(LeaseCell::new(key.clone(), token, number, deadline, life));
+        let cell = Arc::new(LeaseCell::new(key.clone(), token, number, deadline, status));
         let id = self.state.fresh_lease();
         let placement = self.placement();
         let cell_of_lease = Arc::clone(&cell);

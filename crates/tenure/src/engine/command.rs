@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::{
     exit::Flush,
     lease::{Holding, LeaseId, Leased},
-    life::Open,
+    status::Open,
 };
 use crate::{
     error::{AcquireError, ExtendError, NodeErrors, ReleaseError, RevalidateError},

@@ -38,7 +38,7 @@ extern "C" fn flush() {
     let end = Instant::now() + EXIT_FLUSH + EXIT_GRACE;
     let mut flushed = Vec::new();
     for engine in engines(end).iter().filter_map(Weak::upgrade) {
-        if engine.life.is_alive() && engine.life.has_open_releases() {
+        if engine.status.is_alive() && engine.status.has_open_releases() {
             let done = Arc::new(Done::default());
             engine.inbox.send(Command::Flush(Flush(Arc::clone(&done))));
             flushed.push(done);

@@ -11,7 +11,7 @@ use std::{
 use tenure_core::{FencingToken, LockKey, LossReason, Timestamp, Token};
 use tokio::sync::Notify;
 
-use super::{Command, Inbox, Life, Open};
+use super::{Command, EngineStatus, Inbox, Open};
 use crate::{
     clock,
     error::{Loss, NodeErrors, RenewalFailure},
@@ -30,7 +30,7 @@ pub(crate) struct LeaseCell {
     key: LockKey,
     token: Token,
     number: FencingToken,
-    life: Arc<Life>,
+    status: Arc<EngineStatus>,
     /// The end of validity, in nanoseconds of the clock of leases; [`RAN_OUT`] once it is reported.
     deadline: AtomicU64,
     /// See [`tenure_core::Lease::excuse`].
@@ -53,13 +53,13 @@ impl LeaseCell {
         token: Token,
         number: FencingToken,
         deadline: Timestamp,
-        life: Arc<Life>,
+        status: Arc<EngineStatus>,
     ) -> Self {
         Self {
             key,
             token,
             number,
-            life,
+            status,
             deadline: AtomicU64::new(deadline.as_nanos()),
             excuse: AtomicU64::new(0),
             paused: AtomicU64::new(0),
@@ -121,7 +121,7 @@ impl LeaseCell {
     pub(crate) fn loss(&self) -> Option<LossReason> {
         match self.lost.get() {
             Some(reason) => Some(reason.clone()),
-            None if !self.life.is_alive() => Some(LossReason::EngineStopped),
+            None if !self.status.is_alive() => Some(LossReason::EngineStopped),
             // The engine's timer may be late; the clock is not.
             None => self.left().is_zero().then(|| self.why_over()),
         }
@@ -135,7 +135,7 @@ impl LeaseCell {
         }
         let excuse = Timestamp::from_nanos(self.excuse.load(Ordering::Acquire));
         let deadline = Timestamp::from_nanos(deadline);
-        match self.life.pulse.last_pause(clock::now()) {
+        match self.status.pulse.last_pause(clock::now()) {
             Some(pause) if pause.from <= excuse && pause.to >= deadline => {
                 LossReason::Paused { pause: pause.length() }
             }
@@ -199,11 +199,11 @@ impl LeaseCell {
 
     /// Its release begins.
     pub(crate) fn open_release(&self) -> Open {
-        Open::begin(&self.life)
+        Open::begin(&self.status)
     }
 
     fn is_ours(&self) -> bool {
-        self.life.is_ours()
+        self.status.is_ours()
     }
 }
 
@@ -258,10 +258,10 @@ mod tests {
 
     /// One that is valid for an hour.
     fn cell() -> LeaseCell {
-        let life = Life::begin();
+        let status = EngineStatus::begin();
         let (key, token) = (LockKey::new(b"k").unwrap(), Token::new(7, &label()));
         let number = FencingToken::new(7).unwrap();
-        LeaseCell::new(key, token, number, in_an_hour(), Arc::new(life))
+        LeaseCell::new(key, token, number, in_an_hour(), Arc::new(status))
     }
 
     fn label() -> tenure_core::HolderLabel {

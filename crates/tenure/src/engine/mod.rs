@@ -11,7 +11,6 @@ mod exit;
 mod inbox;
 mod lease;
 mod leases;
-mod life;
 mod limits;
 mod majority;
 mod node_request;
@@ -24,6 +23,7 @@ mod renewal;
 mod repair;
 mod resume;
 mod state;
+mod status;
 mod vote;
 mod voters;
 mod watch;
@@ -42,8 +42,8 @@ pub(crate) use self::{
 };
 use self::{
     inbox::{Commands, Inbox, WeakInbox},
-    life::{Life, Open},
     state::State,
+    status::{EngineStatus, Open},
 };
 use crate::{address::Address, error::ConfigError, quiet::Work, task};
 
@@ -54,7 +54,7 @@ pub(crate) struct Engine(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     inbox: Inbox,
-    life: Arc<Life>,
+    status: Arc<EngineStatus>,
     thread: ThreadId,
     /// Disconnected when the engine's thread ends.
     ended: Mutex<std_mpsc::Receiver<()>>,
@@ -72,16 +72,16 @@ impl Engine {
         let (inbox, commands) = inbox::channel(work.clone());
         let (ready, started) = std_mpsc::channel();
         let (ending, ended) = std_mpsc::channel();
-        let life = Arc::new(Life::begin());
-        let thread_life = Arc::clone(&life);
+        let status = Arc::new(EngineStatus::begin());
+        let thread_status = Arc::clone(&status);
         let thread_inbox = inbox.downgrade();
         let thread = std::thread::Builder::new()
             .name("tenure".into())
             .spawn(move || {
-                let _end = End { life: &thread_life, work: work.as_deref(), _ending: ending };
+                let _end = End { status: &thread_status, work: work.as_deref(), _ending: ending };
                 let inbox = thread_inbox;
                 let setup =
-                    Setup { nodes, commands, inbox, life: &thread_life, work: work.as_ref() };
+                    Setup { nodes, commands, inbox, status: &thread_status, work: work.as_ref() };
                 setup.run(&ready);
             })
             .map_err(|error| failed(&error))?;
@@ -91,14 +91,14 @@ impl Engine {
             Err(error) => return Err(failed(&error)),
         }
         let ended = Mutex::new(ended);
-        let inner = Arc::new(Inner { inbox, life, thread: thread.thread().id(), ended });
+        let inner = Arc::new(Inner { inbox, status, thread: thread.thread().id(), ended });
         exit::register(&inner);
         Ok(Self(inner))
     }
 
     /// Sends a command. It is not taken when the engine has stopped.
     pub(crate) fn send(&self, command: Command) {
-        if self.0.life.is_alive() {
+        if self.0.status.is_alive() {
             // A closed inbox drops the command, and with it the reply's sender.
             self.0.inbox.send(command);
         }
@@ -123,13 +123,13 @@ impl Engine {
 /// handle is gone. A program that returns from `main` would otherwise leave its locks behind.
 impl Drop for Inner {
     fn drop(&mut self) {
-        if !self.life.is_ours() {
+        if !self.status.is_ours() {
             // In a forked child the inbox must not close: that would wake the copy of a runtime
             // that has no thread, and may wait for a lock that nobody releases.
             std::mem::forget(self.inbox.clone());
             return;
         }
-        if !self.life.is_alive() || std::thread::current().id() == self.thread {
+        if !self.status.is_alive() || std::thread::current().id() == self.thread {
             return;
         }
         if self.inbox.send(Command::Stop) {
@@ -142,14 +142,14 @@ impl Drop for Inner {
 
 /// Marks the engine dead however its thread ends, a panic included.
 struct End<'a> {
-    life: &'a Life,
+    status: &'a EngineStatus,
     work: Option<&'a Work>,
     _ending: std_mpsc::Sender<()>,
 }
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
-        self.life.end();
+        self.status.end();
         if let Some(work) = self.work {
             work.stop();
         }
@@ -160,7 +160,7 @@ struct Setup<'a> {
     nodes: Vec<Address>,
     commands: Commands,
     inbox: WeakInbox,
-    life: &'a Arc<Life>,
+    status: &'a Arc<EngineStatus>,
     work: Option<&'a Arc<Work>>,
 }
 
@@ -181,7 +181,7 @@ impl Setup<'_> {
         };
         let tasks = tokio::task::LocalSet::new();
         tasks.block_on(&runtime, async {
-            match State::new(&self.nodes, self.inbox, self.life, self.work) {
+            match State::new(&self.nodes, self.inbox, self.status, self.work) {
                 Ok(state) => {
                     report(Ok(()));
                     tokio::select! {
@@ -195,7 +195,7 @@ impl Setup<'_> {
         });
         // Before the leases are dropped one after the other, so that no handle still says "held"
         // when the first of them has reported its loss.
-        self.life.end();
+        self.status.end();
         drop(tasks);
         // A name look-up that hangs must not hold up the end.
         runtime.shutdown_background();

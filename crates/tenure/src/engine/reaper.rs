@@ -17,11 +17,11 @@ use super::{
     command::ReleaseReply,
     lease::LeaseCell,
     leases::Entry,
-    life::Open,
     limits::LONGEST_LIMIT,
     majority::{KeyState, MajorityCount, QuorumResult},
     placement::NodeHold,
     state::State,
+    status::Open,
 };
 use crate::{
     clock::{self, Timers},
@@ -76,7 +76,7 @@ struct Job {
 impl Job {
     fn begin(state: &Rc<State>, is_vacant: bool) -> Self {
         state.reaper.jobs.set(state.reaper.jobs.get() + 1);
-        let open = (!is_vacant).then(|| Open::begin(&state.life));
+        let open = (!is_vacant).then(|| Open::begin(&state.status));
         Self { state: Rc::clone(state), _open: open }
     }
 }

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::{
         address::Address,
-        engine::{inbox, life::Life},
+        engine::{inbox, status::EngineStatus},
         task,
     };
 
@@ -61,9 +61,9 @@ mod tests {
 
     async fn pause_for_a_day() {
         let (inbox, _commands) = inbox::channel(None);
-        let life = Arc::new(Life::begin());
+        let status = Arc::new(EngineStatus::begin());
         let nodes = [Address::Memory(None)];
-        let state = State::new(&nodes, inbox.downgrade(), &life, None).unwrap();
+        let state = State::new(&nodes, inbox.downgrade(), &status, None).unwrap();
         let timers = Rc::clone(&state.timers);
         task::spawn(async move { timers.run().await.unwrap() });
         let key = LockKey::new("k").unwrap();

@@ -12,12 +12,12 @@ use super::{
     inbox::{Commands, WeakInbox},
     lease::{LeaseId, Leased},
     leases::Leases,
-    life::{Life, Open},
     limits::LONGEST_LIMIT,
     nodes::Nodes,
     queue_poller::QueuePoller,
     reaper::Reaper,
-    watch::Young,
+    status::{EngineStatus, Open},
+    watch::TrackQueue,
 };
 use crate::{
     address::Address,
@@ -33,11 +33,11 @@ pub(super) struct State {
     pub(super) nodes: Nodes,
     pub(super) timers: Rc<Timers>,
     pub(super) leases: Leases,
-    pub(super) young: Young,
+    pub(super) to_track: TrackQueue,
     pub(super) poller: QueuePoller,
     pub(super) reaper: Reaper,
     pub(super) inbox: WeakInbox,
-    pub(super) life: Arc<Life>,
+    pub(super) status: Arc<EngineStatus>,
     /// Acquisitions under way.
     acquiring: Cell<usize>,
     /// The client is being closed: acquisitions undo themselves.
@@ -50,20 +50,20 @@ impl State {
     pub(super) fn new(
         nodes: &[Address],
         inbox: WeakInbox,
-        life: &Arc<Life>,
+        status: &Arc<EngineStatus>,
         work: Option<&Arc<Work>>,
     ) -> io::Result<Rc<Self>> {
-        let timers = Timers::new(&life.pulse)?;
+        let timers = Timers::new(&status.pulse)?;
         let nodes = Nodes::open(nodes, &timers, work).ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok(Rc::new(Self {
             nodes,
             timers,
-            leases: Leases::new(Arc::clone(&life.pulse)),
-            young: Young::default(),
+            leases: Leases::new(Arc::clone(&status.pulse)),
+            to_track: TrackQueue::default(),
             poller: QueuePoller::default(),
             reaper: Reaper::default(),
             inbox,
-            life: Arc::clone(life),
+            status: Arc::clone(status),
             acquiring: Cell::new(0),
             closing: watch::Sender::new(false),
             next_lease: Cell::new(0),

@@ -14,14 +14,14 @@ use crate::{
     task,
 };
 
-/// Leases that are young, in the order of their grants.
+/// Leases that are not tracked yet, in the order of their grants.
 #[derive(Debug, Default)]
-pub(super) struct Young {
+pub(super) struct TrackQueue {
     until: RefCell<VecDeque<(Timestamp, LeaseId)>>,
     first: Notify,
 }
 
-impl Young {
+impl TrackQueue {
     /// A lease was granted just now.
     pub(super) fn add(&self, id: LeaseId, ttl: Ttl) {
         // Renewals of shorter ones are as quick to notice.
@@ -40,7 +40,7 @@ impl Young {
         self.until.borrow().front().map(|(until, _)| *until)
     }
 
-    fn take_grown(&self, now: Timestamp) -> Option<LeaseId> {
+    fn pop_due(&self, now: Timestamp) -> Option<LeaseId> {
         let mut until = self.until.borrow_mut();
         let (first, id) = *until.front()?;
         (first <= now).then(|| until.pop_front()).map(|_| id)
@@ -51,13 +51,13 @@ impl State {
     /// Has leases watched that are still held after their youth, for as long as the engine runs.
     pub(super) async fn run_watches(self: Rc<Self>) {
         loop {
-            let Some(next) = self.young.next() else {
-                self.young.first.notified().await;
+            let Some(next) = self.to_track.next() else {
+                self.to_track.first.notified().await;
                 continue;
             };
             // Many at once: most leases are released long before.
             self.timers.sleep_until(next.max(clock::now() + LEAST_PAUSE)).await;
-            while let Some(id) = self.young.take_grown(clock::now()) {
+            while let Some(id) = self.to_track.pop_due(clock::now()) {
                 self.watch(id);
             }
         }
@@ -68,7 +68,7 @@ impl State {
         if self.nodes.sole().is_some()
             && let Some(ttl) = self.leases.ttl(id)
         {
-            self.young.add(id, ttl);
+            self.to_track.add(id, ttl);
         }
     }
 

@@ -4,7 +4,7 @@ use std::{rc::Rc, sync::Arc};
 
 /// One instance of a server, as the connections to it learn of it.
 ///
-/// A connection belongs to one instance. So a instance that is new at an address is a server that has
+/// A connection belongs to one instance. So an instance that is new at an address is a server that has
 /// started since, or another one: either way it may know nothing of what was there before.
 #[derive(Debug)]
 pub(crate) struct ServerInstance {

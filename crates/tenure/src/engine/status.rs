@@ -9,7 +9,7 @@ use crate::{clock::Pulse, process::Process};
 
 /// What handles may know of an engine without asking it.
 #[derive(Debug)]
-pub(crate) struct Life {
+pub(crate) struct EngineStatus {
     alive: AtomicBool,
     /// A forked child has the memory of the engine, and no thread to run it.
     process: Process,
@@ -19,7 +19,7 @@ pub(crate) struct Life {
     open: AtomicUsize,
 }
 
-impl Life {
+impl EngineStatus {
     pub(super) fn begin() -> Self {
         let (alive, open) = (AtomicBool::new(true), AtomicUsize::new(0));
         Self { alive, process: Process::current(), pulse: Arc::default(), open }
@@ -47,12 +47,12 @@ impl Life {
 
 /// A release that is not answered yet, from the moment it is wanted.
 #[derive(Debug)]
-pub(crate) struct Open(Arc<Life>);
+pub(crate) struct Open(Arc<EngineStatus>);
 
 impl Open {
-    pub(super) fn begin(life: &Arc<Life>) -> Self {
-        life.open.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(life))
+    pub(super) fn begin(status: &Arc<EngineStatus>) -> Self {
+        status.open.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(status))
     }
 }
 
