@@ -268,9 +268,9 @@ impl Lock {
     /// Asks each server whether it would vote on this lock now, in the order of the addresses.
     ///
     /// A server that is alone always would, when it answers. Of several, one that may have
-    /// forgotten locks, whose clock was stepped, or that has another address here would not; nor would
-    /// a replica. That one has no room left, or does not permit this user what a lock needs, only
-    /// an acquisition tells.
+    /// forgotten locks, whose clock was stepped, or that has another address here would not; nor
+    /// would a replica. That one has no room left, or does not permit this user what a lock needs,
+    /// only an acquisition tells.
     ///
     /// # Errors
     ///

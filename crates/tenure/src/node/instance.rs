@@ -4,8 +4,8 @@ use std::{rc::Rc, sync::Arc};
 
 /// One instance of a server, as the connections to it learn of it.
 ///
-/// A connection belongs to one instance. So an instance that is new at an address is a server that has
-/// started since, or another one: either way it may know nothing of what was there before.
+/// A connection belongs to one instance. So an instance that is new at an address is a server that
+/// has started since, or another one: either way it may know nothing of what was there before.
 #[derive(Debug)]
 pub(crate) struct ServerInstance {
     /// What the server calls it; `None` when it does not say.
@@ -32,8 +32,8 @@ impl ServerInfo {
 }
 
 impl ServerInstance {
-    /// The instance that a new connection has met, when another may have been there before. Without a
-    /// name each connection may have met another.
+    /// The instance that a new connection has met, when another may have been there before. Without
+    /// a name each connection may have met another.
     pub(crate) fn met(info: &ServerInfo, before: Option<&Rc<Self>>) -> Rc<Self> {
         match before {
             Some(instance) if info.id.is_some() && info.id == instance.id => Rc::clone(instance),

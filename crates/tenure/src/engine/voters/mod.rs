@@ -2,10 +2,10 @@
 //!
 //! A majority excludes others only if its nodes remember whom they granted the lock, for as long
 //! as it is held. A server that came back without its keys does not, nor does one whose wall clock
-//! was stepped, since TTLs run on it; and two addresses of one server remember once what counts twice. So
-//! a node is *ineligible* until every lease that it may have forgotten is over: it is asked as the
-//! others are, what it says of keys is true, but its grant is no vote. A second address of a
-//! server counts for nothing at all.
+//! was stepped, since TTLs run on it; and two addresses of one server remember once what counts
+//! twice. So a node is *ineligible* until every lease that it may have forgotten is over: it is
+//! asked as the others are, what it says of keys is true, but its grant is no vote. A second
+//! address of a server counts for nothing at all.
 //!
 //! That a server may have forgotten says its own marker, with each answer: a client that has never
 //! met the server sees it, too. Clocks and second addresses are known by looking on; what is known

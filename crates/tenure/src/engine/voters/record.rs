@@ -51,8 +51,8 @@ impl Record {
         Some((self.instance.as_ref()?.id.clone()?, Arc::clone(self.node.name())))
     }
 
-    /// Whether its connection has met an instance that is not known yet, or it may be no second address
-    /// any more.
+    /// Whether its connection has met an instance that is not known yet, or it may be no second
+    /// address any more.
     pub(super) fn has_news(&self) -> bool {
         let met = self.node.instance();
         self.same_as.is_some()

@@ -37,7 +37,8 @@ impl OldConnections {
         self.known.is_empty() && !self.has_unknown()
     }
 
-    /// The connections that a server of this instance knows. Those of another instance died with it.
+    /// The connections that a server of this instance knows. Those of another instance died with
+    /// it.
     fn of(&mut self, instance: &str) -> Vec<i64> {
         self.known.retain(|peer| *peer.instance == *instance);
         self.known.iter().map(|peer| peer.client).collect()
@@ -66,8 +67,8 @@ pub(super) struct Peer {
 /// The state of the first commands.
 ///
 /// `HELLO` switches to RESP3 and logs in; `SELECT` picks the database; `INFO server` tells the
-/// server's instance. After a broken connection, `CLIENT KILL ID` of it follows: a true barrier, since
-/// a command of a killed client cannot run any more.
+/// server's instance. After a broken connection, `CLIENT KILL ID` of it follows: a true barrier,
+/// since a command of a killed client cannot run any more.
 #[derive(Debug)]
 pub(super) struct Greeting {
     name: Arc<str>,

@@ -25,7 +25,10 @@ use std::{
 use tenure_core::{Backoff, Channel, LockKey, Op};
 use tokio::sync::{Notify, oneshot};
 
-use self::{connection::Connection, greeting::OldConnections, request::Request};
+use self::{
+    connection::Connection, greeting::OldConnections, pubsub_channel::Notifications,
+    request::Request,
+};
 use super::{
     Call, Node, Reach, ReleaseListener, RetryContext, ServerInstance, Waiter, Watch, Watched,
     instance::ServerInfo, waiter::Waiters, watch::Watches,
@@ -89,18 +92,6 @@ struct Shared {
     to_listen: RefCell<Vec<Channel>>,
     /// The last attempt to connect failed, and the next one is not due yet.
     is_pausing: Cell<bool>,
-}
-
-/// Whether the server notifies this connection's waiters of their turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Notifications {
-    /// Not known yet; assumed.
-    #[default]
-    Assumed,
-    /// It has published a message to itself, and received it.
-    Verified,
-    /// It is not permitted, or a proxy swallows it.
-    Unavailable,
 }
 
 impl RedisNode {

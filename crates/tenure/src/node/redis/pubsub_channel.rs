@@ -17,6 +17,18 @@ pub(super) struct PubSubChannel {
     counted: bool,
 }
 
+/// Whether the server notifies this connection's waiters of their turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Notifications {
+    /// Not known yet; assumed.
+    #[default]
+    Assumed,
+    /// It has published a message to itself, and received it.
+    Verified,
+    /// It is not permitted, or a proxy swallows it.
+    Unavailable,
+}
+
 /// What a message that answers no command means.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChannelMessage {
