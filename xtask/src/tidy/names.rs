@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::size::without_text;
 use super::text::{code, quoted};
+use super::words::GLOSSARY;
 use super::{Finding, Source};
 
 /// Links, paths and names in documents and comments that lead nowhere.
@@ -15,6 +16,9 @@ pub(super) fn dangling(sources: &[Source]) -> Vec<Finding> {
         let mut findings = dangling_links(source, sources, &known);
         let drawn = drawn_paths(source);
         for (line, text) in quoted(source).into_iter().chain(drawn) {
+            if is_to_avoid(source, line, text) {
+                continue;
+            }
             let what = match refers_to(text) {
                 Some(Reference::Path) if !known.has_path(&source.path, text) => "no such file",
                 Some(Reference::Name) if !known.has_name(text) => "no such name in the code",
@@ -25,6 +29,14 @@ pub(super) fn dangling(sources: &[Source]) -> Vec<Finding> {
         findings
     })
     .collect()
+}
+
+/// Whether the glossary names it as one that the code must not have.
+fn is_to_avoid(source: &Source, line: usize, name: &str) -> bool {
+    let row = source.text.lines().nth(line - 1);
+    let row = row.filter(|row| source.path == GLOSSARY && row.starts_with('|'));
+    let cell = row.and_then(|row| row.trim_end_matches(['|', ' ']).rsplit('|').next());
+    cell.is_some_and(|cell| cell.contains(&format!("`{name}`")))
 }
 
 /// They explain the calls of other libraries.
@@ -266,6 +278,8 @@ mod tests {
             let text = if path == "GLOSSARY.md" { text } else { format!("-- {text}") };
             assert_eq!(check(path, &text), [2, 3, 4, 5, 6], "{path}");
         }
+        let glossary = "| lock | its `key` | `Lock` | `Opener` |\n| key | a | `Opener` | – |\n";
+        assert_eq!(check("GLOSSARY.md", glossary), [2]);
         assert!(check("A.md", "`a word`, `SETNX`, `std::Gone`, `tidy`, `x.y_z`\n").is_empty());
     }
 }
