@@ -19,7 +19,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         return Err(FORM.to_owned());
     }
     // More places are below a nanosecond, in every unit that people use them with.
-    let fraction = fraction.get(..MOST_PLACES).unwrap_or(fraction);
+    let fraction = fraction.get(..MAX_PLACES).unwrap_or(fraction);
     let read = |digits: &str| if digits.is_empty() { Some(0) } else { digits.parse::<u128>().ok() };
     let scale = (0..fraction.len()).fold(1, |scale, _| scale * 10);
     let nanos = read(whole)
@@ -33,27 +33,27 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads a TTL for a command: a duration of at least [`LEAST_TTL`].
+/// Reads a TTL for a command: a duration of at least [`MIN_TTL`].
 ///
 /// # Errors
 ///
 /// What is wrong, for people.
 pub(crate) fn parse_ttl(text: &str) -> Result<Duration, String> {
     let ttl = parse(text)?;
-    if ttl < LEAST_TTL {
-        return Err(format!("a TTL of {ttl:?} is below the least for a command, {LEAST_TTL:?}"));
+    if ttl < MIN_TTL {
+        return Err(format!("a TTL of {ttl:?} is below the least for a command, {MIN_TTL:?}"));
     }
     Ok(ttl)
 }
 
 /// Below this there is no time to end a command that has lost its lock.
-const LEAST_TTL: Duration = Duration::from_millis(500);
+const MIN_TTL: Duration = Duration::from_millis(500);
 
 /// Nanoseconds in a second.
 const NANOS: u128 = 1_000_000_000;
 
 /// Decimal places that count: a nanosecond in seconds.
-const MOST_PLACES: usize = 9;
+const MAX_PLACES: usize = 9;
 
 /// The units, in nanoseconds.
 const UNITS: [(&str, u128); 6] = [
@@ -119,6 +119,6 @@ mod tests {
     fn a_short_ttl_names_value_and_bound() {
         let error = parse_ttl("0.1").unwrap_err();
         assert!(error.contains("100ms") && error.contains("500ms"), "{error}");
-        assert_eq!(parse_ttl("500ms"), Ok(LEAST_TTL));
+        assert_eq!(parse_ttl("500ms"), Ok(MIN_TTL));
     }
 }

@@ -148,11 +148,11 @@ pub(crate) fn quoted(text: &[u8]) -> String {
 
 /// Others' words may hold line ends, or what makes a terminal do something.
 pub(crate) fn one_line(text: &str) -> String {
-    Shown::new(text.trim_end()).at_most(LONGEST_LINE).to_string()
+    Shown::new(text.trim_end()).at_most(MAX_LINE).to_string()
 }
 
 /// The words of a dozen servers, each of which has its bound.
-const LONGEST_LINE: usize = 8_000;
+const MAX_LINE: usize = 8_000;
 
 #[cfg(test)]
 mod tests {

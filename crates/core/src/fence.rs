@@ -18,7 +18,7 @@ impl FencingToken {
     pub const MAX: Self = Self((1 << 53) - 1);
 
     /// The smallest number, below that of every grant.
-    pub const LEAST: Self = Self(0);
+    pub const MIN: Self = Self(0);
 
     /// Takes a number that a node gave, or `None` above [`FencingToken::MAX`].
     #[must_use]
@@ -83,18 +83,18 @@ pub const fn next_number(last: u64, least: u64) -> Result<FencingToken, FenceFau
 /// What the next number is at least: the node's clock or, where several nodes vote, the number that
 /// is proposed to all of them.
 ///
-/// It counts for no more than [`MOST_APART`] from the node's own clock. A client whose clock is far
+/// It counts for no more than [`MAX_CLOCK_DISTANCE`] from the node's own clock. A client whose clock is far
 /// ahead must not use up the numbers; and one whose clock is far behind must not be given a smaller
 /// number than was given before, when the node has forgotten that.
 #[must_use]
 #[expect(clippy::cast_possible_truncation, reason = "an hour in microseconds fits")]
 pub fn least_number(proposal: Option<FencingToken>, wall_us: u64) -> u64 {
-    let apart = MOST_APART.as_micros() as u64;
+    let apart = MAX_CLOCK_DISTANCE.as_micros() as u64;
     let (least, most) = (wall_us.saturating_sub(apart), wall_us.saturating_add(apart));
     proposal.map_or(wall_us, |proposal| proposal.get().clamp(least, most))
 }
 
-/// Whether a number is too far ahead to be written at a node: by more than [`MOST_APART`] of both
+/// Whether a number is too far ahead to be written at a node: by more than [`MAX_CLOCK_DISTANCE`] of both
 /// its clock and its last number.
 ///
 /// One counter of several that is damaged, or was drawn from a clock that was far ahead, must not
@@ -104,7 +104,7 @@ pub fn least_number(proposal: Option<FencingToken>, wall_us: u64) -> u64 {
 #[expect(clippy::cast_possible_truncation, reason = "an hour in microseconds fits")]
 pub fn is_far_ahead(number: FencingToken, last: Option<FencingToken>, wall_us: u64) -> bool {
     let from = last.map_or(wall_us, |last| last.get().max(wall_us));
-    number.get() > from.saturating_add(MOST_APART.as_micros() as u64)
+    number.get() > from.saturating_add(MAX_CLOCK_DISTANCE.as_micros() as u64)
 }
 
 /// The number that so many nodes can come to agree on, when they gave these: the largest that is
@@ -123,7 +123,7 @@ pub fn agreeable(
 }
 
 /// How far from a node's clock a proposal counts. Far less than what a node keeps a number for.
-pub const MOST_APART: Duration = Duration::from_secs(60 * 60);
+pub const MAX_CLOCK_DISTANCE: Duration = Duration::from_secs(60 * 60);
 
 /// What an attempt at several nodes proposes: their clock as its client knows it, in microseconds,
 /// and more than any number that the client has seen of this lock, unless that is far ahead.

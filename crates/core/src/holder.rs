@@ -162,20 +162,20 @@ impl fmt::Display for Holder {
             Self::Tenure(label) if label.encoded().is_empty() => f.write_str("(no label)"),
             Self::Tenure(label) => label.fmt(f),
             Self::Foreign(value) => {
-                write!(f, "another library's value {}", Shown::quoted(value).at_most(MOST_OF_VALUE))
+                write!(f, "another library's value {}", Shown::quoted(value).at_most(MAX_OF_VALUE))
             }
             Self::ForeignType(name) => {
-                write!(f, "a value of type {}", Shown::new(name.as_bytes()).at_most(MOST_OF_TYPE))
+                write!(f, "a value of type {}", Shown::new(name.as_bytes()).at_most(MAX_OF_TYPE))
             }
         }
     }
 }
 
 /// Enough of a foreign value to recognise it by; the longest known token has 60 bytes.
-const MOST_OF_VALUE: usize = 80;
+const MAX_OF_VALUE: usize = 80;
 
 /// Longer than the name of any type: modules name theirs with nine letters.
-const MOST_OF_TYPE: usize = 40;
+const MAX_OF_TYPE: usize = 40;
 
 #[cfg(test)]
 mod tests {

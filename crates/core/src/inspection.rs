@@ -36,7 +36,7 @@ pub struct Inspection {
     pub last_number: Option<FencingToken>,
     /// Why a lock that nobody holds still cannot be acquired.
     pub fault: Option<FenceFault>,
-    /// The first [`Inspection::MOST_WAITERS`] waiters, in order.
+    /// The first [`Inspection::MAX_WAITERS`] waiters, in order.
     pub waiters: Vec<Waiter>,
     /// How many wait; `None` where that is unknown, since several servers have no queue.
     pub waiting: Option<u64>,
@@ -48,7 +48,7 @@ pub struct Inspection {
 
 impl Inspection {
     /// The most waiters that an inspection lists: it must not hold up the server.
-    pub const MOST_WAITERS: usize = 100;
+    pub const MAX_WAITERS: usize = 100;
 
     /// How long the holder has had the lock, by the server's clock, from which its number was
     /// drawn. `None` when nobody holds it, another library does, or the number is no time.
@@ -67,12 +67,12 @@ impl Inspection {
 
     fn since_us(&self, us: u64) -> Option<Duration> {
         let since = self.wall_us.checked_sub(us).map(Duration::from_micros);
-        since.filter(|since| *since < LONGEST_HOLD)
+        since.filter(|since| *since < MAX_HOLD)
     }
 }
 
 /// A number that is older was not drawn from a clock.
-const LONGEST_HOLD: Duration = Duration::from_secs(365 * 86_400);
+const MAX_HOLD: Duration = Duration::from_secs(365 * 86_400);
 
 #[cfg(test)]
 mod tests {

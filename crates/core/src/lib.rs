@@ -41,8 +41,8 @@ mod wait;
 pub use attempt::{Attempt, Outcome, Standing, Vote};
 pub use backoff::Backoff;
 pub use fence::{
-    FENCE_FLOOR_TTL, FenceFault, FencingToken, MOST_APART, agreeable, fence_ttl, is_far_ahead,
-    least_number, next_number, proposal,
+    FENCE_FLOOR_TTL, FenceFault, FencingToken, MAX_CLOCK_DISTANCE, agreeable, fence_ttl,
+    is_far_ahead, least_number, next_number, proposal,
 };
 pub use holder::{Holder, HolderLabel, LabelError};
 pub use inspection::{Inspection, Source, Waiter};

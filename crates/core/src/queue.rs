@@ -199,10 +199,10 @@ pub(crate) const TOMBSTONE_MS: u64 = 60_000;
 pub(crate) const QUEUE_EXTRA_MS: u64 = 90_000;
 
 /// Entries looked at in one call: about 0.5 ms of a server's time when all are dead.
-pub(crate) const MOST_SERVED: usize = 64;
+pub(crate) const MAX_SERVED: usize = 64;
 
 /// Entries looked at for a stand-in.
-pub(crate) const MOST_STAND_INS: usize = 16;
+pub(crate) const MAX_WATCH_CANDIDATES: usize = 16;
 
 #[cfg(test)]
 mod tests {

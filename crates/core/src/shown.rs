@@ -29,12 +29,12 @@ pub struct Shown<'a> {
 impl<'a> Shown<'a> {
     /// The longest text that is shown whole unless [`Shown::at_most`] says otherwise, in
     /// characters: a few lines of a terminal, and longer than any sentence of a server.
-    pub const MOST: usize = 300;
+    pub const MAX: usize = 300;
 
     /// Text among other text.
     #[must_use]
     pub fn new(text: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
-        Self { bytes: text.as_ref(), most: Self::MOST, is_quoted: false }
+        Self { bytes: text.as_ref(), most: Self::MAX, is_quoted: false }
     }
 
     /// Text in double quotes. Quotes and backslashes inside it are escaped, too, so that two texts

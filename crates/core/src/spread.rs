@@ -17,7 +17,7 @@ pub(crate) struct Spread {
 
 impl Spread {
     pub(crate) const fn new() -> Self {
-        Self { round: LONGEST_ROUND, splits: 0 }
+        Self { round: MAX_ROUND, splits: 0 }
     }
 
     /// A round of votes took so long.
@@ -27,7 +27,7 @@ impl Spread {
 
     /// The votes were split: the window gets wider.
     pub(crate) fn handle_split(&mut self) {
-        self.splits = (self.splits + 1).min(MOST_SPLITS);
+        self.splits = (self.splits + 1).min(MAX_SPLITS);
     }
 
     /// Another is known to hold the lock: the next release begins with the first window.
@@ -37,7 +37,7 @@ impl Spread {
 
     /// All of it.
     pub(crate) fn whole(&self) -> Duration {
-        LEAST.max(self.round * ROUNDS) * 2_u32.pow(self.splits)
+        MIN.max(self.round * ROUNDS) * 2_u32.pow(self.splits)
     }
 
     /// A random part of it.
@@ -49,16 +49,16 @@ impl Spread {
 
 /// On one host a round of votes takes less than 1 ms: a single waiter tries after half of this on
 /// average, and sixteen are half a millisecond apart.
-const LEAST: Duration = Duration::from_millis(8);
+const MIN: Duration = Duration::from_millis(8);
 
 /// Further away: of two waiters one is a round ahead of the other, more often than not.
 const ROUNDS: u32 = 4;
 
 /// No round is believed to take longer: one node that is slow says nothing of the others.
-const LONGEST_ROUND: Duration = Duration::from_millis(50);
+const MAX_ROUND: Duration = Duration::from_millis(50);
 
 /// An eighth of a second, or longer where a round takes longer.
-const MOST_SPLITS: u32 = 4;
+const MAX_SPLITS: u32 = 4;
 
 #[cfg(test)]
 mod tests {

@@ -72,7 +72,7 @@ impl Table {
 
     /// Drops what has ended, at a cost spread over as many ops as there were rows.
     fn sweep_if_grown(&mut self, at: NodeTime) {
-        if self.rows.len() < self.sweep_at.max(LEAST_SWEEP) {
+        if self.rows.len() < self.sweep_at.max(MIN_SWEEP) {
             return;
         }
         self.rows.retain(|_, row| {
@@ -84,4 +84,4 @@ impl Table {
 }
 
 /// Below this many rows a sweep is not worth its name.
-const LEAST_SWEEP: usize = 1_024;
+const MIN_SWEEP: usize = 1_024;

@@ -13,7 +13,7 @@ impl Ttl {
     pub const MIN: Duration = Duration::from_millis(10);
 
     /// The shortest TTL.
-    pub const LEAST: Self = Self(10);
+    pub const MIN_TTL: Self = Self(10);
 
     /// The shortest TTL of a lease that is renewed in the background: three renewals must fit.
     pub const MIN_RENEWED: Duration = Duration::from_millis(100);

@@ -59,7 +59,7 @@ impl Waiting {
             Wait::Within(budget) => Some(now + budget),
             Wait::No => Some(now),
         };
-        let backoff = Backoff::new(POLL_LEAST, POLL_MOST);
+        let backoff = Backoff::new(MIN_POLL_PAUSE, MAX_POLL_PAUSE);
         let spread = Spread::new();
         Self { until, backoff, told: false, ticket: None, suspect: None, spread }
     }
@@ -106,7 +106,7 @@ impl Waiting {
         self.backoff.reset();
         if position == 0 && !held.holder.is_foreign() {
             // Most holds are over before it is worth while to have the key watched.
-            let left = held.ttl_left.get().unwrap_or(LONGEST_LOOK);
+            let left = held.ttl_left.get().unwrap_or(MAX_POLL_INTERVAL);
             return self.clip(now, now + (left + AFTER_END).min(HEAD_FIRST));
         }
         Self::next_look(self.deadline(), now, held, position, true, random)
@@ -128,11 +128,12 @@ impl Waiting {
             // Its release notifies nobody: the head alone polls, for all waiters behind it.
             return clip(deadline, now, now + spread(FOREIGN_POLL, random));
         }
-        let left = held.ttl_left.get().map_or(LONGEST_LOOK, |left| left.min(LONGEST_LOOK));
+        let left =
+            held.ttl_left.get().map_or(MAX_POLL_INTERVAL, |left| left.min(MAX_POLL_INTERVAL));
         if position == 0 && !watched {
             return clip(deadline, now, now + (left + AFTER_END).min(HEAD_LOOK));
         }
-        let behind = u32::try_from(position).unwrap_or(u32::MAX).min(MOST_STAGGERED);
+        let behind = u32::try_from(position).unwrap_or(u32::MAX).min(MAX_STAGGERED);
         clip(deadline, now, now + left + AFTER_END + STAGGER * behind)
     }
 
@@ -227,10 +228,10 @@ fn clip(deadline: Timestamp, now: Timestamp, next: Timestamp) -> Option<Timestam
 }
 
 /// The first poll comes soon, since most holds are short.
-const POLL_LEAST: Duration = Duration::from_millis(10);
+const MIN_POLL_PAUSE: Duration = Duration::from_millis(10);
 
 /// About four polls a second: what the peers do, who know no better way.
-const POLL_MOST: Duration = Duration::from_millis(250);
+const MAX_POLL_PAUSE: Duration = Duration::from_millis(250);
 
 /// The head looks after a foreign holder ten times a second.
 const FOREIGN_POLL: Duration = Duration::from_millis(100);
@@ -245,11 +246,11 @@ const HEAD_LOOK: Duration = Duration::from_secs(1);
 const AFTER_END: Duration = Duration::from_millis(2);
 
 /// No waiter believes a TTL that is longer: the server's clock may have been stepped.
-const LONGEST_LOOK: Duration = Duration::from_secs(30);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Each place further back looks a second later, up to half a minute.
 const STAGGER: Duration = Duration::from_secs(1);
-const MOST_STAGGERED: u32 = 30;
+const MAX_STAGGERED: u32 = 30;
 
 #[cfg(test)]
 mod tests {

@@ -49,7 +49,7 @@ impl Model {
             }
         }
         let (mut ticks, mut steps) = (0, Vec::new());
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             if waiters(&state).next().is_none() {
                 return Ok(ticks);
             }
@@ -94,4 +94,4 @@ fn ended(state: &State) -> impl Iterator<Item = crate::state::Line> + use<> {
 }
 
 /// More than any queue of a model takes.
-const MOST_STEPS: usize = 2_000;
+const MAX_STEPS: usize = 2_000;

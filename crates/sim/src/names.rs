@@ -23,8 +23,8 @@ pub(crate) struct Names {
     channels: Vec<Channel>,
 }
 
-const MOST_ATTEMPTS: u8 = 4;
-const MOST_EPOCHS: u8 = 8;
+const MAX_ATTEMPTS: u8 = 4;
+const MAX_EPOCHS: u8 = 8;
 
 /// Tickets, numbers and tombstones are clock readings: those of 1970-01-12.
 pub(crate) const EPOCH_US: u64 = 1_000_000_000_000;
@@ -47,17 +47,17 @@ impl Names {
             key: LockKey::new("job").expect("a key"),
             ttl: lasting(LEASE),
             claim: lasting(CLAIM),
-            tokens: each(MOST_ATTEMPTS).map(token).collect(),
-            channels: each(MOST_EPOCHS).map(channel).collect(),
+            tokens: each(MAX_ATTEMPTS).map(token).collect(),
+            channels: each(MAX_EPOCHS).map(channel).collect(),
         }
     }
 
     pub(crate) fn token(&self, who: Who) -> &Token {
-        &self.tokens[usize::from(who.client * MOST_ATTEMPTS + who.attempt)]
+        &self.tokens[usize::from(who.client * MAX_ATTEMPTS + who.attempt)]
     }
 
     pub(crate) fn channel(&self, line: Line) -> &Channel {
-        &self.channels[usize::from(line.client * MOST_EPOCHS + line.epoch)]
+        &self.channels[usize::from(line.client * MAX_EPOCHS + line.epoch)]
     }
 
     pub(crate) fn entry(&self, line: Line) -> tenure_core::Entry {

@@ -138,10 +138,10 @@ impl Client {
 fn default_label() -> HolderLabel {
     let system = rustix::system::uname();
     let host = system.nodename().to_string_lossy(); // tidy: allow
-    let host: String = host.chars().filter(char::is_ascii).take(LONGEST_HOST).collect();
+    let host: String = host.chars().filter(char::is_ascii).take(MAX_HOST).collect();
     let label = HolderLabel::new(&format!("{host}/{}", std::process::id()));
     label.unwrap_or_default()
 }
 
 /// Leaves room for a slash and the largest process number, 2^32.
-const LONGEST_HOST: usize = HolderLabel::MAX_BYTES - 11;
+const MAX_HOST: usize = HolderLabel::MAX_BYTES - 11;

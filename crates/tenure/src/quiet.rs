@@ -110,7 +110,7 @@ impl Work {
         let state = lock(&self.quiet.state);
         let goes_on = |state: &mut State| state.moments == moments && state.busy > 0;
         // When it takes too long the caller waits as it would for a server.
-        drop(self.quiet.became.wait_timeout_while(state, LONGEST, goes_on));
+        drop(self.quiet.became.wait_timeout_while(state, MAX, goes_on));
     }
 
     fn begin(&self, load: &mut Load) {
@@ -138,4 +138,4 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// An engine of tables in memory needs microseconds; this is for one that gets no processor.
-const LONGEST: Duration = Duration::from_secs(1);
+const MAX: Duration = Duration::from_secs(1);

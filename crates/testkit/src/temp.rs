@@ -69,7 +69,7 @@ impl Drop for TempDir {
 /// The system's temporary directory, unless a socket path in it would be too long for the kernel.
 fn base() -> PathBuf {
     let dir = env::temp_dir();
-    if dir.as_os_str().len() <= LONGEST_BASE { dir } else { PathBuf::from("/tmp") }
+    if dir.as_os_str().len() <= MAX_BASE { dir } else { PathBuf::from("/tmp") }
 }
 
 fn sweep(base: &Path) {
@@ -96,4 +96,4 @@ const LOCK: &str = "owner.lock";
 /// Far longer than the moment between making a directory and locking it.
 const YOUNG: Duration = Duration::from_secs(60);
 /// A Unix socket path has at most 107 bytes; ours appends fewer than 40.
-const LONGEST_BASE: usize = 64;
+const MAX_BASE: usize = 64;

@@ -81,7 +81,7 @@ pub(super) fn run(
 /// The processes, each with the number of its first client.
 fn start(url: &str, setup: Setup) -> Result<Vec<(Other, u32)>, Trouble> {
     let clients = setup.clients();
-    let processes = clients.min(MOST_PROCESSES);
+    let processes = clients.min(MAX_PROCESSES);
     let key = format!("bench-{}-{}", std::process::id(), monotonic());
     let hold = setup.load.hold().as_micros().to_string();
     let mut first = 0;
@@ -141,7 +141,7 @@ fn nanos(length: Duration) -> u64 {
 }
 
 /// As many as a small machine bears without a thought.
-const MOST_PROCESSES: u32 = 64;
+const MAX_PROCESSES: u32 = 64;
 
 /// Until every client is in the queue, or polls as slowly as it ever will.
 const WARM_UP: Duration = Duration::from_millis(400);

@@ -95,7 +95,7 @@ impl Setup {
 
     /// Whether the hand-over is held against the relay's.
     pub(super) fn has_target(self) -> bool {
-        self.size <= MOST_COMPARED
+        self.size <= MAX_COMPARED
     }
 
     /// What went wrong, and where.
@@ -114,4 +114,4 @@ impl Setup {
 }
 
 /// The most clients for whose latency there is a target.
-const MOST_COMPARED: u32 = 50;
+const MAX_COMPARED: u32 = 50;

@@ -28,11 +28,11 @@ impl Targets<'_> {
         for series in self.of(self.judged).filter(|series| series.setup.load == Load::Rush) {
             let size = series.setup.size;
             let commands = median(series.cells.iter().map(|cell| cell.commands));
-            let words = format!("{commands:.2} commands per hold at {size}: <= {MOST_COMMANDS}");
-            met.push(counted(series, LEAST_HOLDS, &words, commands <= MOST_COMMANDS));
+            let words = format!("{commands:.2} commands per hold at {size}: <= {MAX_COMMANDS}");
+            met.push(counted(series, MIN_HOLDS, &words, commands <= MAX_COMMANDS));
             let inner = median(series.cells.iter().map(|cell| cell.inner));
-            let words = format!("{inner:.1} inner calls per hold at {size}: <= {MOST_INNER}");
-            met.push(counted(series, LEAST_HOLDS, &words, inner <= MOST_INNER));
+            let words = format!("{inner:.1} inner calls per hold at {size}: <= {MAX_INNER}");
+            met.push(counted(series, MIN_HOLDS, &words, inner <= MAX_INNER));
         }
         met.push(self.share());
         met
@@ -41,8 +41,8 @@ impl Targets<'_> {
     fn share(&self) -> Option<bool> {
         let Some(series) = self.rush(self.judged, MANY) else { return unmeasured("share") };
         let share = median(series.cells.iter().map(|cell| cell.share));
-        let words = format!("{share:.2} most to fewest holds of {MANY}: <= {MOST_SHARE}");
-        counted(series, LEAST_SHARE * f64::from(MANY), &words, share <= MOST_SHARE)
+        let words = format!("{share:.2} most to fewest holds of {MANY}: <= {MAX_SHARE}");
+        counted(series, MIN_SHARE * f64::from(MANY), &words, share <= MAX_SHARE)
     }
 
     /// The targets for what took time: ratios within each round, where both had the same machine,
@@ -50,8 +50,8 @@ impl Targets<'_> {
     pub(super) fn times(&self) -> Vec<Option<bool>> {
         let mut met = Vec::new();
         if let Some(kept) = self.kept(self.judged) {
-            let words = format!("{kept:.2} of the holds/s at {FEW}, at {MANY}: >= {LEAST_KEPT}");
-            met.push(target(&words, kept >= LEAST_KEPT));
+            let words = format!("{kept:.2} of the holds/s at {FEW}, at {MANY}: >= {MIN_KEPT}");
+            met.push(target(&words, kept >= MIN_KEPT));
             // No target, but what the machine allows.
             let relay = self.kept(Side::Relay).unwrap_or(f64::NAN);
             println!("     {relay:.2} of them by the relay");
@@ -60,7 +60,7 @@ impl Targets<'_> {
         }
         for (load, size, ratio) in self.ratios(self.judged) {
             let words = format!("{ratio:.2} x the relay's hand-over, {load} at {size}");
-            met.push(target(&format!("{words}: <= {MOST_RELAYS}"), ratio <= MOST_RELAYS));
+            met.push(target(&format!("{words}: <= {MAX_RELAYS}"), ratio <= MAX_RELAYS));
         }
         met
     }
@@ -75,7 +75,7 @@ impl Targets<'_> {
     pub(super) fn is_steady(&self) -> bool {
         let mut steady = true;
         for (load, size, ratio) in self.ratios(Side::Control) {
-            let close = (LEAST_CONTROL..=MOST_CONTROL).contains(&ratio);
+            let close = (MIN_CONTROL..=MAX_CONTROL).contains(&ratio);
             steady &= close;
             let words = if close { "control" } else { "NO RESULT, the machine is busy: control" };
             println!("{words} {ratio:.2} of relay to relay, {load} at {size}");
@@ -130,28 +130,28 @@ fn ratio(of: &Series, to: &Series, figure: impl Fn(&Cell) -> f64) -> f64 {
 }
 
 /// Join, confirm and release; and something for what else may happen.
-const MOST_COMMANDS: f64 = 3.1;
+const MAX_COMMANDS: f64 = 3.1;
 
 /// What the three scripts call.
-const MOST_INNER: f64 = 26.0;
+const MAX_INNER: f64 = 26.0;
 
 /// First come, first served.
-const MOST_SHARE: f64 = 1.2;
+const MAX_SHARE: f64 = 1.2;
 
 /// Below so many holds of each client, one more or less is no unfairness.
-const LEAST_SHARE: f64 = 6.0;
+const MIN_SHARE: f64 = 6.0;
 
 /// With fewer, the commands at the edges of the window weigh too much.
-const LEAST_HOLDS: f64 = 100.0;
+const MIN_HOLDS: f64 = 100.0;
 
 /// What a crowd may cost at most.
-const LEAST_KEPT: f64 = 0.8;
+const MIN_KEPT: f64 = 0.8;
 const FEW: u32 = 2;
 const MANY: u32 = 50;
 
 /// What the engine may cost of a hand-over.
-const MOST_RELAYS: f64 = 1.5;
+const MAX_RELAYS: f64 = 1.5;
 
 /// Two equal sides must come out this close.
-const LEAST_CONTROL: f64 = 0.8;
-const MOST_CONTROL: f64 = 1.25;
+const MIN_CONTROL: f64 = 0.8;
+const MAX_CONTROL: f64 = 1.25;

@@ -21,12 +21,12 @@ pub(super) fn report(all: &[Series]) -> Result<Verdict, Trouble> {
     println!("ratio {ratio_of_tenure:.2} of tenure to scripts");
     println!("ratio {:.2} of async to scripts", tokio.ratio(scripts));
     println!("control {control:.2} of raw to raw");
-    if !(LEAST_CONTROL..=MOST_CONTROL).contains(&control) {
+    if !(MIN_CONTROL..=MAX_CONTROL).contains(&control) {
         println!("NO RESULT: the machine is busy, two equal sides differ by that much");
         return Ok(Verdict::NoResult);
     }
-    let ratio_met = target(&format!("ratio <= {MOST_RATIO}"), ratio_of_tenure <= MOST_RATIO);
-    let hop_met = target(&format!("hop <= {MOST_HOP_US} us"), hop <= MOST_HOP_US);
+    let ratio_met = target(&format!("ratio <= {MAX_RATIO}"), ratio_of_tenure <= MAX_RATIO);
+    let hop_met = target(&format!("hop <= {MAX_HOP_US} us"), hop <= MAX_HOP_US);
     Ok(if ratio_met && hop_met { Verdict::Pass } else { Verdict::Fail })
 }
 
@@ -36,11 +36,11 @@ fn target(what: &str, met: bool) -> bool {
 }
 
 /// The engine may cost this much of the same scripts without it.
-const MOST_RATIO: f64 = 1.35;
+const MAX_RATIO: f64 = 1.35;
 
 /// An acquisition and its release may take this much longer through the engine.
-const MOST_HOP_US: f64 = 80.0;
+const MAX_HOP_US: f64 = 80.0;
 
 /// Two equal sides must come out this close.
-const LEAST_CONTROL: f64 = 0.9;
-const MOST_CONTROL: f64 = 1.1;
+const MIN_CONTROL: f64 = 0.9;
+const MAX_CONTROL: f64 = 1.1;

@@ -44,7 +44,7 @@ pub(super) fn measure(
     let [healthy, control, others @ ..] = all.as_slice() else { return Err("two sides".into()) };
     report.control("healthy to healthy", control.ratio(healthy));
     for side in others {
-        report.ratio(&format!("of {} to healthy", side.name), side.ratio(healthy), MOST_RATIO);
+        report.ratio(&format!("of {} to healthy", side.name), side.ratio(healthy), MAX_RATIO);
         let p99_ms = side.p99() / 1e3;
         let words = format!("p99 {p99_ms:.1} ms, {}: <= {:.0} ms", side.name, 2.0 * limit_ms);
         report.target(&words, p99_ms <= 2.0 * limit_ms);
@@ -107,4 +107,4 @@ fn mute() -> Result<u16, Trouble> {
 const NODE_LIMIT: Duration = Duration::from_millis(500);
 
 /// What a node in trouble may cost of the others' median.
-const MOST_RATIO: f64 = 1.3;
+const MAX_RATIO: f64 = 1.3;

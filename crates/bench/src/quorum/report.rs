@@ -17,7 +17,7 @@ impl Report {
 
     /// Two equal sides were run, and this is their ratio.
     pub(super) fn control(&mut self, of: &str, ratio: f64) {
-        self.is_steady = (LEAST_CONTROL..=MOST_CONTROL).contains(&ratio);
+        self.is_steady = (MIN_CONTROL..=MAX_CONTROL).contains(&ratio);
         println!("control {ratio:.2} of {of}");
         if !self.is_steady {
             println!("NO RESULT: the machine is busy, two equal sides differ by that much");
@@ -57,5 +57,5 @@ impl Report {
 }
 
 /// Two equal sides must come out this close.
-const LEAST_CONTROL: f64 = 0.9;
-const MOST_CONTROL: f64 = 1.1;
+const MIN_CONTROL: f64 = 0.9;
+const MAX_CONTROL: f64 = 1.1;

@@ -33,9 +33,9 @@ pub(super) fn measure(
     println!("ratio {:.2} of tenure to plain, which has no number", tenure.ratio(plain));
     let of = format!("of tenure to the fan-out, {:.1} us more", tenure.difference(fanout));
     report.control("fan-out to fan-out", control.ratio(fanout));
-    report.ratio(&of, tenure.ratio(fanout), MOST_RATIO);
+    report.ratio(&of, tenure.ratio(fanout), MAX_RATIO);
     Ok(())
 }
 
 /// The engine may cost this much of the same scripts without it.
-const MOST_RATIO: f64 = 1.4;
+const MAX_RATIO: f64 = 1.4;

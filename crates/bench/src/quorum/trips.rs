@@ -19,10 +19,10 @@ use crate::{
 pub(super) fn measure(nodes: &Nodes, cycles: u32, report: &mut Report) -> Result<(), Trouble> {
     println!("\nround trips: as the servers saw them, by MONITOR");
     let alone = alone(nodes, cycles)?;
-    report.target(&alone.words("alone", LEAST_ALONE), alone.meets(LEAST_ALONE));
+    report.target(&alone.words("alone", MIN_ALONE), alone.meets(MIN_ALONE));
     let crowd = crowd(nodes)?;
-    let words = crowd.words(&format!("of {CONTENDERS} contenders"), LEAST_CONTENDED);
-    report.target(&words, crowd.meets(LEAST_CONTENDED));
+    let words = crowd.words(&format!("of {CONTENDERS} contenders"), MIN_CONTENDED);
+    report.target(&words, crowd.meets(MIN_CONTENDED));
     Ok(())
 }
 
@@ -134,8 +134,8 @@ const CONTENDERS: usize = 6;
 /// How long they contend.
 const CROWD_NS: u64 = 2_000_000_000;
 
-const LEAST_ALONE: f64 = 0.99;
-const LEAST_CONTENDED: f64 = 0.95;
+const MIN_ALONE: f64 = 0.99;
+const MIN_CONTENDED: f64 = 0.95;
 
 #[cfg(test)]
 mod tests {

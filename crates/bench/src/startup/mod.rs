@@ -90,8 +90,8 @@ fn report(sides: &[Side], tenure: &Path, url: &str) -> Result<Verdict, Trouble> 
     let size = fs::metadata(tenure)?.len();
     println!("peak memory {of_store:.1} MiB with the store, {of_server:.1} MiB with Redis");
     println!("program {} KiB", size / 1_024);
-    let fits = ratio <= MOST_FLOCKS && of_store.max(of_server) <= MOST_MIB;
-    println!("targets: at most {MOST_FLOCKS} x flock with the store, at most {MOST_MIB} MiB");
+    let fits = ratio <= MAX_FLOCKS && of_store.max(of_server) <= MAX_MIB;
+    println!("targets: at most {MAX_FLOCKS} x flock with the store, at most {MAX_MIB} MiB");
     Ok(if fits { Verdict::Pass } else { Verdict::Fail })
 }
 
@@ -126,7 +126,7 @@ const KEY: &str = "tenure-bench-startup";
 const WARM_UP: usize = 3;
 
 /// What the store may cost at most, against a lock of one system call.
-const MOST_FLOCKS: f64 = 3.0;
+const MAX_FLOCKS: f64 = 3.0;
 
 /// What a tool that mostly sleeps may weigh.
-const MOST_MIB: f64 = 12.0;
+const MAX_MIB: f64 = 12.0;

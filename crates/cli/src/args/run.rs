@@ -123,11 +123,11 @@ const EXAMPLE: &str = "such as: tenure run --local nightly -- ./report.sh";
 
 /// How long the command has to end: what was asked for, if that leaves a renewal the time to fail.
 fn grace(ttl: Duration, wanted: Option<Duration>) -> Result<Duration, Failure> {
-    let Some(wanted) = wanted else { return Ok((ttl / 4).min(LONGEST_GRACE)) };
+    let Some(wanted) = wanted else { return Ok((ttl / 4).min(MAX_GRACE)) };
     // SIGTERM is sent so long before the end of the validity. If that were before the answer to
     // the first renewal, which is sent at a third of the validity, every command would be ended.
     let validity = ttl.saturating_sub(ttl / 100 + Duration::from_millis(2));
-    let answer = (validity / 6).max(LEAST_ANSWER);
+    let answer = (validity / 6).max(MIN_ANSWER);
     let longest = (validity * 2 / 3).saturating_sub(answer + RESERVE);
     if wanted <= longest {
         return Ok(wanted);
@@ -143,10 +143,10 @@ fn grace(ttl: Duration, wanted: Option<Duration>) -> Result<Duration, Failure> {
 const DEFAULT_TTL: Duration = Duration::from_secs(30);
 
 /// A renewal's answer takes no longer on a network that is not in trouble.
-const LEAST_ANSWER: Duration = Duration::from_millis(100);
+const MIN_ANSWER: Duration = Duration::from_millis(100);
 
 /// A command that needs longer to end should say so.
-const LONGEST_GRACE: Duration = Duration::from_secs(10);
+const MAX_GRACE: Duration = Duration::from_secs(10);
 
 pub(super) fn command() -> Command {
     Command::new("run")

@@ -85,13 +85,13 @@ impl Init {
             return Err(Failure::new(exit::USAGE, "only servers are opened by hand")
                 .hint("a store of this host never forgets a lock that its users may still hold"));
         }
-        let max_ttl = matches.get_one("max-ttl").copied().unwrap_or(LONGEST_DEFAULT_TTL);
+        let max_ttl = matches.get_one("max-ttl").copied().unwrap_or(DEFAULT_MAX_TTL);
         Ok(Self { server, max_ttl })
     }
 }
 
 /// Unless somebody sets a longer one, nobody's is.
-const LONGEST_DEFAULT_TTL: Duration = Duration::from_secs(30);
+const DEFAULT_MAX_TTL: Duration = Duration::from_secs(30);
 
 impl Acquire {
     pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {

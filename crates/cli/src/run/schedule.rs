@@ -62,8 +62,8 @@ impl Schedule {
     /// before the level above kills it.
     pub(super) fn before_outer(told: &[(u32, Moment)], now: Moment) -> Option<Moment> {
         let kill_at = |(levels, outer): &(u32, Moment)| {
-            let left = (0..*levels)
-                .fold(outer.since(now), |left, _| left - (left / 4).min(LONGEST_RELEASE));
+            let left =
+                (0..*levels).fold(outer.since(now), |left, _| left - (left / 4).min(MAX_RELEASE));
             now + left
         };
         told.iter().map(kill_at).min()
@@ -74,7 +74,7 @@ impl Schedule {
 pub(crate) const RESERVE: Duration = Duration::from_millis(100);
 
 /// The release of a lock that takes longer is not confirmed.
-const LONGEST_RELEASE: Duration = Duration::from_secs(2);
+const MAX_RELEASE: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {

@@ -48,7 +48,7 @@ pub(crate) fn acquire(wanted: &Acquire) -> Result<u8, Failure> {
     } else {
         format!("{}\n", guard.token().as_str())
     };
-    let until = Moment::now() + guard.valid_for().unwrap_or_default().max(LEAST_PRINTING);
+    let until = Moment::now() + guard.valid_for().unwrap_or_default().max(MIN_PRINTING);
     let failure = match print(line, &mut events, until) {
         Output::Written => None,
         Output::Failed(error) => {
@@ -74,4 +74,4 @@ pub(crate) fn acquire(wanted: &Acquire) -> Result<u8, Failure> {
 
 /// A reader that is there takes a line sooner, on a busy machine too. A shorter lease has ended by
 /// then, which does no harm.
-const LEAST_PRINTING: Duration = Duration::from_secs(1);
+const MIN_PRINTING: Duration = Duration::from_secs(1);

@@ -70,7 +70,7 @@ pub struct Attempt {
 
 /// Rounds of confirmations. The second is for a node whose grant was lost and was above the
 /// largest that arrived; or for lost replies.
-const MOST_ROUNDS: u8 = 2;
+const MAX_ROUNDS: u8 = 2;
 
 impl Attempt {
     /// Starts a round; `now` is before the first request is queued. A lock that has less than
@@ -271,7 +271,7 @@ impl Attempt {
         if goes_on {
             return;
         }
-        if self.rounds == MOST_ROUNDS {
+        if self.rounds == MAX_ROUNDS {
             self.outcome = Some(self.failed(granted));
             return;
         }

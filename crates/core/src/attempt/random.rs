@@ -115,14 +115,14 @@ proptest! {
                 }
                 Some(Outcome::Unknown { granted, needed }) => {
                     prop_assert_eq!(needed, quorum.needed());
-                    prop_assert!(granted < needed || attempt.rounds == MOST_ROUNDS);
+                    prop_assert!(granted < needed || attempt.rounds == MAX_ROUNDS);
                 }
                 Some(Outcome::TooLate) => prop_assert!(now >= 9_898, "at {now} ms"),
                 None => {}
             }
         }
         rounds.dedup();
-        prop_assert!(rounds.len() <= usize::from(MOST_ROUNDS));
+        prop_assert!(rounds.len() <= usize::from(MAX_ROUNDS));
         // When no node answers any more, it is decided nevertheless.
         for node in 0..nodes {
             attempt.handle_vote(at(now), NodeId(node), Vote::Unknown);

@@ -9,7 +9,7 @@ use self::queue::{Served, Wakes};
 use crate::{
     Channel, Eligibility, FenceFault, FencingToken, Held, Holder, Inspection, Look, LookAnswer,
     Next, Op, Place, Release, Renewal, RenewalAnswer, Reply, Source, Token, Ttl, TtlLeft, Wake,
-    queue::MOST_SERVED,
+    queue::MAX_SERVED,
 };
 
 /// A node's two clocks, as they stand during one op.
@@ -86,7 +86,7 @@ impl Row {
         present: &dyn Fn(&Channel) -> bool,
         op: &Op,
     ) -> (Reply, Vec<Wake>) {
-        self.apply_within(MOST_SERVED, at, present, op)
+        self.apply_within(MAX_SERVED, at, present, op)
     }
 
     /// As [`Row::apply`], but looks at no more than `most` entries of the queue, whatever a server
@@ -332,7 +332,7 @@ impl Row {
     fn inspect(&self, at: NodeTime) -> Inspection {
         let mut waiters = self.waiters();
         let waiting = Some(u64::try_from(waiters.len()).unwrap_or(u64::MAX));
-        waiters.truncate(Inspection::MOST_WAITERS);
+        waiters.truncate(Inspection::MAX_WAITERS);
         let queue = self.queue_is_foreign().then_some(FenceFault::Queue);
         Inspection {
             held: self.lock.as_ref().map(|stored| held(stored, at)),

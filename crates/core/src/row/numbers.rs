@@ -41,7 +41,7 @@ impl Row {
         if let Ok(last) = self.last_number()
             && last.is_none_or(|last| last < number)
         {
-            _ = self.raise_number(at, number, LEAST_FENCE_MS);
+            _ = self.raise_number(at, number, MIN_FENCE_MS);
         }
     }
 
@@ -125,4 +125,4 @@ impl Row {
 
 /// The least life that a release gives a number.
 #[expect(clippy::cast_possible_truncation, reason = "a day in milliseconds fits")]
-const LEAST_FENCE_MS: u64 = FENCE_FLOOR_TTL.as_millis() as u64;
+const MIN_FENCE_MS: u64 = FENCE_FLOOR_TTL.as_millis() as u64;

@@ -6,7 +6,7 @@ use super::{NodeTime, Row, Stored, Value};
 use crate::{
     Channel, Entry, FencingToken, Holder, LockKey, Next, Place, Release, Reply, Ticket, Token, Ttl,
     Waiter, Wake,
-    queue::{MOST_STAND_INS, QUEUE_EXTRA_MS, TOMBSTONE_MS, TOMBSTONES},
+    queue::{MAX_WATCH_CANDIDATES, QUEUE_EXTRA_MS, TOMBSTONE_MS, TOMBSTONES},
 };
 
 /// Entries and tombstones by score, then by member, as a server sorts them.
@@ -210,7 +210,7 @@ impl Row {
         wakes: &mut Wakes<'_>,
     ) -> bool {
         let mut index = 0;
-        for _ in 0..MOST_STAND_INS {
+        for _ in 0..MAX_WATCH_CANDIDATES {
             let first = self.members().iter().nth(index).cloned();
             let Some((_, member)) = first.filter(|(score, _)| *score < TOMBSTONES) else {
                 return false;

@@ -87,7 +87,7 @@ impl Call {
             }
             Op::Inspect { key, unproved } => {
                 call.keys_of(key);
-                call.args.push(Inspection::MOST_WAITERS.to_string().into_bytes());
+                call.args.push(Inspection::MAX_WAITERS.to_string().into_bytes());
                 call.args.push(flag(*unproved));
             }
             // It is never inside another.

@@ -86,7 +86,7 @@ impl Model {
         for (index, answer) in round.answers.iter().enumerate() {
             let vote = match answer {
                 Answer::None => continue,
-                Answer::Yes => Vote::Granted(FencingToken::LEAST),
+                Answer::Yes => Vote::Granted(FencingToken::MIN),
                 Answer::Other => Vote::Refused { held: other(), last_number: None },
                 Answer::Nothing => Vote::Unknown,
             };

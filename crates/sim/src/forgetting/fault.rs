@@ -3,7 +3,7 @@
 use super::{
     config::ForgettingFault,
     model::Step,
-    server::LONGEST,
+    server::MAX,
     state::{Data, SERVERS, Server, State},
 };
 
@@ -57,7 +57,7 @@ pub(crate) fn strike(state: &mut State, fault: Fault, span: u8) {
             let server = &mut state.servers[server];
             server.uptime = span;
             if let Some(mark) = &mut server.data.marker {
-                let most = u8::try_from(LONGEST).unwrap_or(u8::MAX);
+                let most = u8::try_from(MAX).unwrap_or(u8::MAX);
                 mark.passed = (mark.passed + span).min(most);
             }
         }

@@ -3,7 +3,7 @@
 use super::{
     config::{ForgettingConfig, ForgettingRule},
     fault::{self, Fault},
-    server::{LONGEST, Names},
+    server::{MAX, Names},
     state::{Answer, Client, Data, Id, Mark, Phase, SERVERS, Server, State},
     trace::trace,
 };
@@ -40,7 +40,7 @@ impl Model {
     }
 
     fn tick(&self, state: &mut State) {
-        let longest = u8::try_from(LONGEST).unwrap_or(u8::MAX);
+        let longest = u8::try_from(MAX).unwrap_or(u8::MAX);
         for server in &mut state.servers {
             server.uptime = (server.uptime + 1).min(self.config.span);
             if let Some((_, left)) = &mut server.data.lock {

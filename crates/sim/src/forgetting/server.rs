@@ -140,7 +140,7 @@ fn check(
     (run, replid): (Id, Id),
     mode: MarkerMode,
 ) -> Eligibility {
-    let ticks = |ms: u64| u8::try_from((ms / TICK_MS).min(LONGEST)).expect("bounded");
+    let ticks = |ms: u64| u8::try_from((ms / TICK_MS).min(MAX)).expect("bounded");
     let ms = |ticks: u8| u64::from(ticks) * TICK_MS;
     let client_alone = config.rule == ForgettingRule::ServerClock;
     let check = MarkerCheck {
@@ -191,7 +191,7 @@ fn check(
 }
 
 /// Beyond this nothing is distinguished: above every span that is searched.
-pub(crate) const LONGEST: u64 = 20;
+pub(crate) const MAX: u64 = 20;
 
 pub(crate) const TICK_MS: u64 = 1_000;
 

@@ -84,15 +84,15 @@ fn read(path: &str) -> io::Result<(String, u32)> {
         return Err(unfit("it is no regular file"));
     }
     let mut text = String::new();
-    file.take(MOST_BYTES + 1).read_to_string(&mut text)?;
-    if u64::try_from(text.len()).unwrap_or(u64::MAX) > MOST_BYTES {
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if u64::try_from(text.len()).unwrap_or(u64::MAX) > MAX_BYTES {
         return Err(unfit("it is longer than 64 KiB, so it is no password's"));
     }
     Ok((text, metadata.mode()))
 }
 
 /// More than any password: servers take a command's argument of that length before a login is over.
-const MOST_BYTES: u64 = 64 * 1024;
+const MAX_BYTES: u64 = 64 * 1024;
 
 /// The permission of all other users to read a file.
 const OTHERS_READ: u32 = 0o004;

@@ -111,15 +111,15 @@ fn socket(place: &str) -> Result<PlaceAndDatabase<'_>, String> {
 
 fn database(text: &str) -> Result<u32, String> {
     match text.parse() {
-        Ok(number) if number <= MOST_DATABASE => Ok(number),
-        _ => Err(format!("the database is no number from 0 to {MOST_DATABASE}; {ENCODE}")),
+        Ok(number) if number <= MAX_DATABASE => Ok(number),
+        _ => Err(format!("the database is no number from 0 to {MAX_DATABASE}; {ENCODE}")),
     }
 }
 
 const DEFAULT_PORT: u16 = 6379;
 
 /// Servers come with 16 databases and may be built with as many as an `int` counts.
-const MOST_DATABASE: u32 = i32::MAX.unsigned_abs();
+const MAX_DATABASE: u32 = i32::MAX.unsigned_abs();
 
 /// What to try when a login may have broken the address.
 const ENCODE: &str = "in a user name or password, percent-encode ? # / @ : %";

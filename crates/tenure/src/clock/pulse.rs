@@ -49,11 +49,11 @@ impl Pulse {
 }
 
 fn pause(from: Timestamp, to: Timestamp) -> Option<Pause> {
-    (to.since(from) >= LEAST_PAUSE).then_some(Pause { from, to })
+    (to.since(from) >= MIN_PAUSE).then_some(Pause { from, to })
 }
 
 /// Less is the delay of any timer on a busy machine.
-const LEAST_PAUSE: Duration = Duration::from_millis(20);
+const MIN_PAUSE: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
 mod tests {

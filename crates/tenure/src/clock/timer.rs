@@ -195,7 +195,7 @@ mod alarm {
     use crate::clock;
 
     /// Looks at the clock of leases at least this often, since this timer stops during suspend.
-    const LONGEST_NAP: Duration = Duration::from_millis(250);
+    const MAX_NAP: Duration = Duration::from_millis(250);
 
     pub(super) struct Alarm {
         at: Cell<Timestamp>,
@@ -215,7 +215,7 @@ mod alarm {
 
         pub(super) async fn rings(&self) -> io::Result<()> {
             while now() < self.at.get() {
-                let nap = self.at.get().since(now()).min(LONGEST_NAP);
+                let nap = self.at.get().since(now()).min(MAX_NAP);
                 tokio::select! {
                     () = tokio::time::sleep(nap) => {}
                     () = self.set.notified() => {}

@@ -7,7 +7,7 @@ use tenure_core::{Op, Timestamp, Waiting};
 use super::{
     acquisition::{Acquisition, AttemptResult},
     command::{AcquireReply, AcquireRequest, Acquired},
-    limits::{LONGEST_LIMIT, Limit},
+    limits::{Limit, MAX_LIMIT},
     nodes::{Answers, each_until},
     release_subscription::ReleaseSubscription,
     state::{Acquiring, State},
@@ -44,7 +44,7 @@ impl State {
     ) -> Result<Acquired, AcquireError> {
         let AcquireRequest { key, class, wait, .. } = request;
         let began = clock::now();
-        let patience = began + LONGEST_LIMIT;
+        let patience = began + MAX_LIMIT;
         let mut waiting = Waiting::new(began, *wait);
         let mut acquisition = Acquisition::begin(self, request, None)?;
         let (mut subscription, mut was_slow, mut is_endless) = (None, false, false);
@@ -52,8 +52,8 @@ impl State {
             if std::mem::take(&mut was_slow) {
                 // Then the connections are there, and the distance is known: an attempt at a far
                 // server with a short TTL has no time to connect.
-                let left = waiting.left(clock::now()).unwrap_or(LONGEST_LIMIT);
-                Box::pin(self.measure(left.min(LONGEST_LIMIT))).await;
+                let left = waiting.left(clock::now()).unwrap_or(MAX_LIMIT);
+                Box::pin(self.measure(left.min(MAX_LIMIT))).await;
             }
             let limit = Limit::of(&self.nodes, request, &waiting);
             let result = acquisition.attempt(&mut waiting, limit).await;

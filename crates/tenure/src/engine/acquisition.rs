@@ -332,7 +332,7 @@ impl Drop for Acquisition<'_> {
 
 /// The short TTL of a hand-over, until the waiter confirms: never more than it wants.
 fn claim(ttl: Ttl, round_trip: Duration) -> Ttl {
-    let claim = LEAST_CLAIM.max(round_trip.saturating_mul(10));
+    let claim = MIN_CLAIM.max(round_trip.saturating_mul(10));
     Ttl::new(claim).map_or(ttl, |claim| claim.min(ttl))
 }
 
@@ -340,7 +340,7 @@ fn claim(ttl: Ttl, round_trip: Duration) -> Ttl {
 const MEASUREMENTS: u32 = 3;
 
 /// Ten round trips to another continent; a dead waiter that looks alive holds up the queue so long.
-const LEAST_CLAIM: Duration = Duration::from_secs(1);
+const MIN_CLAIM: Duration = Duration::from_secs(1);
 
 fn indeterminate(error: NodeError) -> NoQuorum {
     let needed = Quorum::ONE.needed();

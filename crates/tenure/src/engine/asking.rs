@@ -31,7 +31,7 @@ impl State {
         if let (Op::Release { number, .. }, None) = (&mut op, self.nodes.sole()) {
             // Waiters are notified of a release that stores a number. A release by
             // token does not know the lease's number.
-            number.get_or_insert(FencingToken::LEAST);
+            number.get_or_insert(FencingToken::MIN);
         }
         let calls =
             self.nodes.iter().map(|(id, _)| self.nodes.call(id, op.clone(), limit)).collect();

@@ -178,14 +178,14 @@ impl Leases {
         if due.first().is_none_or(|(first, _)| *first > now) {
             return Vec::new();
         }
-        let later = due.split_off(&(now + LONGEST_AHEAD, LeaseId(0)));
+        let later = due.split_off(&(now + MAX_AHEAD, LeaseId(0)));
         let look_at = std::mem::replace(&mut *due, later);
         drop(due);
         let mut renewals = Vec::new();
         for (was, id) in look_at {
             self.due.borrow_mut().insert((was, id));
             let wanted = self.update(id, |lease| {
-                let ahead = (lease.ttl().validity() / GO_ALONG).min(LONGEST_AHEAD);
+                let ahead = (lease.ttl().validity() / GO_ALONG).min(MAX_AHEAD);
                 lease.poll_renewal(now, ahead).then(|| lease.ttl())
             });
             if let Some(Some(ttl)) = wanted
@@ -341,4 +341,4 @@ impl Leases {
 const GO_ALONG: u32 = 36;
 
 /// No renewal is looked at earlier than this.
-const LONGEST_AHEAD: Duration = Duration::from_millis(100);
+const MAX_AHEAD: Duration = Duration::from_millis(100);

@@ -86,14 +86,14 @@ fn by_ttl(nodes: &Nodes, request: &AcquireRequest) -> Duration {
         Duration::ZERO => UNMEASURED,
         trip => trip * TRIPS,
     });
-    let trips = trips.max().unwrap_or_default().min(of_use).min(LONGEST_LIMIT);
+    let trips = trips.max().unwrap_or_default().min(of_use).min(MAX_LIMIT);
     base.max(trips)
 }
 
 /// How long a node may take for an op of a lease with this TTL.
 pub(super) fn op_limit(nodes: &Nodes, node: NodeId, ttl: Ttl) -> Duration {
     let trips = nodes.get(node).round_trip() * TRIPS;
-    command_limit(ttl.get()).max(trips.min(LONGEST_LIMIT))
+    command_limit(ttl.get()).max(trips.min(MAX_LIMIT))
 }
 
 /// Whether a renewal that takes so long could be answered before a lease with this TTL ends.
@@ -111,7 +111,7 @@ pub(super) fn round_trip(nodes: &Nodes) -> Duration {
 
 /// The error of nodes that are too far away for a lease with this TTL.
 pub(super) fn too_far(nodes: &Nodes, ttl: Ttl, round_trip: Duration) -> NodeError {
-    let wanted = whole_ms(round_trip * TRIPS + SHORTEST_LIMIT * 2);
+    let wanted = whole_ms(round_trip * TRIPS + MIN_LIMIT * 2);
     let words = format!(
         "a round trip takes {:?}, and a lease with a TTL of {:?} ends before a renewal is \
          answered; set a TTL of at least {wanted:?}",
@@ -128,22 +128,22 @@ fn whole_ms(span: Duration) -> Duration {
 /// How long one op on one node may take: a quarter of the TTL, from 50 ms to 2 s, so that a renewal
 /// that is not answered leaves time for others.
 fn command_limit(ttl: Duration) -> Duration {
-    (ttl / 4).clamp(SHORTEST_LIMIT, LONGEST_LIMIT)
+    (ttl / 4).clamp(MIN_LIMIT, MAX_LIMIT)
 }
 
 /// How long one of several nodes may take for a vote: a twentieth of the TTL, from 50 ms to 1 s, so
 /// that nodes that hang cost little of the validity.
 fn vote_limit(ttl: Duration) -> Duration {
-    (ttl / 20).clamp(SHORTEST_LIMIT, LONGEST_VOTE)
+    (ttl / 20).clamp(MIN_LIMIT, MAX_VOTE)
 }
 
-const LONGEST_VOTE: Duration = Duration::from_secs(1);
+const MAX_VOTE: Duration = Duration::from_secs(1);
 
 /// Below this a busy machine would time out on a healthy server.
-pub(super) const SHORTEST_LIMIT: Duration = Duration::from_millis(50);
+pub(super) const MIN_LIMIT: Duration = Duration::from_millis(50);
 
 /// Longer than any server that is well takes for a script.
-pub(super) const LONGEST_LIMIT: Duration = Duration::from_secs(2);
+pub(super) const MAX_LIMIT: Duration = Duration::from_secs(2);
 
 /// A round trip varies: TCP allows for its mean and four deviations (RFC 6298).
 const TRIPS: u32 = 4;

@@ -16,7 +16,7 @@ use std::{
 use tenure_core::{Held, LockKey, Look, LookAnswer, Op, Reply, Timestamp, Waiting};
 use tokio::sync::Notify;
 
-use super::{limits::LONGEST_LIMIT, state::State};
+use super::{limits::MAX_LIMIT, state::State};
 use crate::{
     clock,
     error::{NodeError, NodeErrorKind},
@@ -129,7 +129,7 @@ impl QueuePoller {
     /// When to wake: for the first that is due; and where several are parked, often enough to
     /// notice that this process was stopped. A single one gets a message when it is passed over.
     fn next(&self, now: Timestamp) -> Timestamp {
-        let longest = if self.parked.borrow().len() > 1 { LONGEST_SLEEP } else { Duration::MAX };
+        let longest = if self.parked.borrow().len() > 1 { MAX_SLEEP } else { Duration::MAX };
         match self.due.borrow().first() {
             Some((due, _)) => (*due).min(now + longest),
             None => Timestamp::MAX,
@@ -156,11 +156,11 @@ impl QueuePoller {
         if due.first().is_none_or(|(first, _)| *first > now) {
             return Vec::new();
         }
-        let soon = due.range(..(now + LONGEST_AHEAD, RegistrationId(0)));
+        let soon = due.range(..(now + MAX_AHEAD, RegistrationId(0)));
         let goes = |(at, id): &&(Timestamp, RegistrationId)| {
             parked.get(id).is_none_or(|one| *at <= now + ahead(at.since(one.known_at)))
         };
-        let taken: Vec<_> = soon.filter(goes).take(MOST_IN_A_BATCH).copied().collect();
+        let taken: Vec<_> = soon.filter(goes).take(MAX_IN_A_BATCH).copied().collect();
         let mut looks = Vec::with_capacity(taken.len());
         for (at, id) in taken {
             due.remove(&(at, id));
@@ -205,7 +205,7 @@ impl QueuePoller {
 /// How much earlier than its time a look may go along with others, when it is `pause` after the
 /// last one.
 fn ahead(pause: Duration) -> Duration {
-    (pause / GO_ALONG).min(LONGEST_AHEAD)
+    (pause / GO_ALONG).min(MAX_AHEAD)
 }
 
 impl State {
@@ -213,7 +213,7 @@ impl State {
     pub(super) async fn run_lookout(self: Rc<Self>) {
         let poller = &self.poller;
         loop {
-            if poller.calls.get() >= MOST_CALLS {
+            if poller.calls.get() >= MAX_CALLS {
                 poller.answered.notified().await;
                 continue;
             }
@@ -273,7 +273,7 @@ impl State {
         batch: &[(RegistrationId, Look)],
     ) -> Result<Vec<LookAnswer>, NodeError> {
         let looks = batch.iter().map(|(_, look)| look.clone()).collect();
-        match self.nodes.first().call(Op::Look(looks), LONGEST_LIMIT).await? {
+        match self.nodes.first().call(Op::Look(looks), MAX_LIMIT).await? {
             Reply::Looked(answers) => Ok(answers),
             _ => Err(NodeError::new(self.nodes.first().name(), NodeErrorKind::Protocol)),
         }
@@ -281,21 +281,21 @@ impl State {
 }
 
 /// At 64 locks that holds up a server for about 0.4 ms; at a single one, for half of that.
-const MOST_IN_A_BATCH: usize = 64;
+const MAX_IN_A_BATCH: usize = 64;
 
 /// So that ten thousand looks that are due at once are never all in memory, nor all in front of
 /// what others ask.
-const MOST_CALLS: usize = 8;
+const MAX_CALLS: usize = 8;
 
 /// A look goes along with others when it is due within 1/16 of its pause: so batching makes at most
 /// 7 % more looks, and no more than 11 a second at a foreign holder.
 const GO_ALONG: u32 = 16;
 
 /// No look goes along earlier than this: a call a second is little enough.
-const LONGEST_AHEAD: Duration = Duration::from_secs(1);
+const MAX_AHEAD: Duration = Duration::from_secs(1);
 
 /// While several are parked.
-const LONGEST_SLEEP: Duration = Duration::from_millis(500);
+const MAX_SLEEP: Duration = Duration::from_millis(500);
 
 /// Who sleeps so much longer than it wanted was stopped: a stop as long as the least claim shows.
 const OVERSLEPT: Duration = Duration::from_millis(300);
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_long_pause_is_cut_by_a_second_and_a_short_one_by_little() {
-        assert_eq!(ahead(Duration::from_secs(60)), LONGEST_AHEAD);
+        assert_eq!(ahead(Duration::from_secs(60)), MAX_AHEAD);
         assert_eq!(ahead(Duration::from_secs(8)), Duration::from_millis(500));
         assert_eq!(ahead(Duration::from_millis(96)), Duration::from_millis(6));
     }

@@ -17,7 +17,7 @@ use super::{
     command::ReleaseReply,
     lease::LeaseCell,
     leases::Entry,
-    limits::LONGEST_LIMIT,
+    limits::MAX_LIMIT,
     majority::{KeyState, MajorityCount, QuorumResult},
     placement::NodeHold,
     state::State,
@@ -50,7 +50,7 @@ impl Reaper {
     /// Waits for the answers to all releases, as long as one op may take at most; returns how many
     /// are still open.
     pub(super) async fn answers(&self, timers: &Rc<Timers>) -> usize {
-        let end = clock::now() + LONGEST_LIMIT;
+        let end = clock::now() + MAX_LIMIT;
         while self.jobs.get() > 0 && clock::now() < end {
             tokio::select! {
                 () = self.answered.notified() => {}
@@ -222,7 +222,7 @@ impl State {
         pending: &PendingRelease,
         first: Result<Answered, NodeError>,
     ) -> Result<Answered, NodeError> {
-        let mut backoff = Backoff::new(LEAST_PAUSE, MOST_PAUSE);
+        let mut backoff = Backoff::new(MIN_PAUSE, MAX_PAUSE);
         let mut result = first;
         loop {
             match &result {
@@ -265,8 +265,8 @@ impl State {
             Op::Release { key, token, entries, bury: ambiguous, yield_ms, number: pending.number };
         // A failed request is undone wherever it was sent, on a second address too.
         let answer = match pending.number {
-            Some(_) => self.nodes.call(pending.node, op, LONGEST_LIMIT),
-            None => self.nodes.get(pending.node).call(op, LONGEST_LIMIT),
+            Some(_) => self.nodes.call(pending.node, op, MAX_LIMIT),
+            None => self.nodes.get(pending.node).call(op, MAX_LIMIT),
         };
         let name = self.nodes.get(pending.node).name();
         let out_of_step = NodeError::new(name, NodeErrorKind::Protocol);
@@ -346,5 +346,5 @@ const YIELD_MS: u64 = 300;
 /// When to look whether a lock that was left free has found a holder.
 const YIELD_LOOK: Duration = Duration::from_millis(YIELD_MS + 100);
 
-const LEAST_PAUSE: Duration = Duration::from_millis(20);
-const MOST_PAUSE: Duration = Duration::from_secs(1);
+const MIN_PAUSE: Duration = Duration::from_millis(20);
+const MAX_PAUSE: Duration = Duration::from_secs(1);

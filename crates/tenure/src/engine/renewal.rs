@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::{
     lease::{LeaseId, Leased},
-    limits::{LONGEST_LIMIT, op_limit},
+    limits::{MAX_LIMIT, op_limit},
     majority::{KeyState, MajorityCount, QuorumResult},
     state::State,
 };
@@ -65,7 +65,7 @@ impl State {
                 let longest = self.leases.max_ttl(*first);
                 let goes_along =
                     |(id, _): &&(LeaseId, Renewal)| self.leases.max_ttl(*id) == longest;
-                let batch = renewals.iter().take(MOST_IN_A_BATCH).take_while(goes_along);
+                let batch = renewals.iter().take(MAX_IN_A_BATCH).take_while(goes_along);
                 let rest = renewals.split_off(batch.count());
                 let batch = std::mem::replace(&mut renewals, rest);
                 self.begin_round(batch, Purpose::Renewal, None);
@@ -81,11 +81,11 @@ impl State {
     fn watch_clocks(self: &Rc<Self>, leases: Vec<LeaseId>) {
         let leases = Rc::new(leases);
         for (node, _) in self.nodes.iter().filter(|_| !leases.is_empty()) {
-            let clock = self.nodes.call(node, Op::Clock, 2 * LONGEST_LIMIT);
+            let clock = self.nodes.call(node, Op::Clock, 2 * MAX_LIMIT);
             let (state, leases) = (Rc::clone(self), Rc::clone(&leases));
             task::spawn(async move {
                 // Given up before its time limit: that the node hangs is for the renewal to find.
-                let end = clock::now() + LONGEST_LIMIT;
+                let end = clock::now() + MAX_LIMIT;
                 tokio::select! {
                     _ = clock => {}
                     () = state.timers.sleep_until(end) => return,
@@ -287,7 +287,7 @@ impl State {
         batch: &[(LeaseId, Renewal)],
     ) -> Result<(Vec<RenewalAnswer>, Option<NodeError>), NodeError> {
         let shortest = batch.iter().map(|(_, renewal)| renewal.ttl).min();
-        let limit = shortest.map_or(LONGEST_LIMIT, |ttl| op_limit(&self.nodes, node, ttl));
+        let limit = shortest.map_or(MAX_LIMIT, |ttl| op_limit(&self.nodes, node, ttl));
         let renewals = batch.iter().map(|(_, renewal)| renewal.clone()).collect();
         let longest = batch.iter().filter_map(|(id, _)| self.leases.max_ttl(*id)).max();
         let longest = longest.or_else(|| batch.iter().map(|(_, renewal)| renewal.ttl).max());
@@ -304,4 +304,4 @@ impl State {
 }
 
 /// Two keys each: a script over 256 keys holds up a server for about 0.4 ms.
-const MOST_IN_A_BATCH: usize = 128;
+const MAX_IN_A_BATCH: usize = 128;

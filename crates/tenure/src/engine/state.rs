@@ -12,7 +12,7 @@ use super::{
     inbox::{Commands, WeakInbox},
     lease::{LeaseId, Leased},
     leases::Leases,
-    limits::LONGEST_LIMIT,
+    limits::MAX_LIMIT,
     nodes::Nodes,
     queue_poller::QueuePoller,
     reaper::Reaper,
@@ -120,12 +120,12 @@ impl State {
             Command::Flush(flush) => task::spawn(Rc::clone(self).until_written(flush)),
             Command::Detach { lease } => self.leases.settle(lease),
             Command::Ask { op, reply } => {
-                let answer = self.ask_all(&op, LONGEST_LIMIT);
+                let answer = self.ask_all(&op, MAX_LIMIT);
                 // A caller that has stopped waiting is no error.
                 task::spawn(async move { _ = reply.send(answer.await) });
             }
             Command::Nodes { key, max_ttl, mode, reply } => {
-                let reports = self.report(key, max_ttl, mode, LONGEST_LIMIT);
+                let reports = self.report(key, max_ttl, mode, MAX_LIMIT);
                 // A caller that has stopped waiting is no error.
                 task::spawn(async move { _ = reply.send(reports.await) });
             }

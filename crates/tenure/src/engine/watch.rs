@@ -25,7 +25,7 @@ impl TrackQueue {
     /// A lease was granted just now.
     pub(super) fn add(&self, id: LeaseId, ttl: Ttl) {
         // Renewals of shorter ones are as quick to notice.
-        if ttl.get() < LEAST_TTL {
+        if ttl.get() < MIN_TTL {
             return;
         }
         let mut until = self.until.borrow_mut();
@@ -56,7 +56,7 @@ impl State {
                 continue;
             };
             // Many at once: most leases are released long before.
-            self.timers.sleep_until(next.max(clock::now() + LEAST_PAUSE)).await;
+            self.timers.sleep_until(next.max(clock::now() + MIN_PAUSE)).await;
             while let Some(id) = self.to_track.pop_due(clock::now()) {
                 self.watch(id);
             }
@@ -88,7 +88,7 @@ impl State {
     /// Looks whether a lease still has its key. It gets no longer by that: one that its holder
     /// renews by hand ends when it ends.
     async fn check(self: Rc<Self>, id: LeaseId) {
-        let Some(renewal) = self.leases.renewal(id, Ttl::LEAST) else { return };
+        let Some(renewal) = self.leases.renewal(id, Ttl::MIN_TTL) else { return };
         match self
             .ask_renewals(NodeId(0), &[(id, renewal)])
             .await
@@ -113,7 +113,7 @@ impl State {
 const YOUTH: Duration = Duration::from_millis(250);
 
 /// A third of it is the time between two renewals.
-const LEAST_TTL: Duration = Duration::from_secs(1);
+const MIN_TTL: Duration = Duration::from_secs(1);
 
 /// A client with many short leases is not woken for each of them.
-const LEAST_PAUSE: Duration = Duration::from_millis(20);
+const MIN_PAUSE: Duration = Duration::from_millis(20);

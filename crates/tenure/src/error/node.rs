@@ -136,7 +136,7 @@ impl NodeError {
     pub(crate) fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let source = source.into();
         let words = source.to_string();
-        let shown = Shown::new(&words).at_most(MOST_BEHIND).to_string();
+        let shown = Shown::new(&words).at_most(MAX_BEHIND).to_string();
         let shown: Box<dyn Error + Send + Sync> =
             if shown == words { source } else { shown.into() };
         self.source = Some(shown.into());
@@ -251,7 +251,7 @@ impl NodeError {
 }
 
 /// The longest path, which has 4 096 bytes, and a sentence.
-const MOST_BEHIND: usize = 4_500;
+const MAX_BEHIND: usize = 4_500;
 
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -81,7 +81,7 @@ impl Settings {
     pub(super) fn max_ttl(&self) -> Result<Ttl, ConfigError> {
         let own = self.ttl()?;
         let Some(longest) = self.max_ttl else {
-            return Ok(Ttl::new(LONGEST_DEFAULT_TTL).map_or(own, |longest| longest.max(own)));
+            return Ok(Ttl::new(DEFAULT_MAX_TTL).map_or(own, |longest| longest.max(own)));
         };
         match Ttl::new(longest) {
             Ok(longest) if longest >= own => Ok(longest),
@@ -153,7 +153,7 @@ impl Settings {
 const DEFAULT_TTL: Duration = Duration::from_secs(10);
 
 /// Unless somebody sets a longer one, nobody's is: the command's.
-const LONGEST_DEFAULT_TTL: Duration = Duration::from_secs(30);
+const DEFAULT_MAX_TTL: Duration = Duration::from_secs(30);
 const MAX_TTL: Duration = Duration::from_millis(Ttl::MAX_MS);
 
 fn setting<T>(

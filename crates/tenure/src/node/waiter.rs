@@ -54,7 +54,7 @@ impl Waiter {
         let mut entries = self.entries.borrow_mut();
         let previous = entries.last().filter(|last| **last != entry).cloned();
         if entries.last() != Some(&entry) {
-            if entries.len() == MOST_ENTRIES {
+            if entries.len() == MAX_ENTRIES {
                 entries.remove(0);
             }
             // One, as a rule, and there are many waiters.
@@ -142,7 +142,7 @@ impl Waiters {
     /// Notifies this one from now on, for as long as it lives.
     pub(super) fn add(&self, waiter: &Rc<Waiter>) {
         let mut by_token = self.by_token.borrow_mut();
-        if by_token.len() >= self.sweep_at.get().max(LEAST_SWEEP) {
+        if by_token.len() >= self.sweep_at.get().max(MIN_SWEEP) {
             by_token.retain(|_, waiter| waiter.strong_count() > 0);
             self.sweep_at.set(2 * by_token.len());
         }
@@ -190,10 +190,10 @@ impl Waiters {
 /// Connections whose last commands may still arrive: far more than break in the minute in which
 /// they may. An entry of an older one that is still in the queue has no subscriber, so it is
 /// dropped at first sight.
-const MOST_ENTRIES: usize = 64;
+const MAX_ENTRIES: usize = 64;
 
 /// Below this many waiters a sweep is not worth its name.
-const LEAST_SWEEP: usize = 256;
+const MIN_SWEEP: usize = 256;
 
 #[cfg(test)]
 mod tests {
@@ -213,7 +213,7 @@ mod tests {
             assert_eq!(place.previous.map(|entry| entry.channel), before);
         }
         let entries = waiter.residue().entries;
-        assert_eq!(entries.len(), MOST_ENTRIES);
+        assert_eq!(entries.len(), MAX_ENTRIES);
         assert_eq!(entries.last().map(|entry| entry.channel.clone()), Some(Channel::new(9_999)));
     }
 

@@ -77,10 +77,10 @@ impl Watches {
     /// Adds one, unless there are too many. NodeResponse whether it did.
     pub(super) fn add(&self, watch: &Rc<Watch>) -> bool {
         let mut by_key = self.0.borrow_mut();
-        if by_key.len() >= MOST {
+        if by_key.len() >= MAX {
             by_key.retain(|_, watches| watches.iter().any(|watch| watch.strong_count() > 0));
         }
-        if by_key.len() >= MOST {
+        if by_key.len() >= MAX {
             return false;
         }
         let watches = by_key.entry(watch.key.as_bytes().into()).or_default();
@@ -129,7 +129,7 @@ impl Watches {
 
 /// Each costs two small commands per renewal, and a server that holds 100 000 of our leases has
 /// better things to do.
-const MOST: usize = 1_000;
+const MAX: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
@@ -144,9 +144,9 @@ mod tests {
             let key = LockKey::new(format!("k{n}")).unwrap();
             Watch::new(key, None, move || told.set(told.get() + 1))
         };
-        let all: Vec<_> = (0..MOST).map(watch).collect();
+        let all: Vec<_> = (0..MAX).map(watch).collect();
         assert!(all.iter().all(|watch| watches.add(watch)));
-        let more = watch(MOST);
+        let more = watch(MAX);
         assert!(!watches.add(&more));
         assert_eq!(watches.changed(b"k7").as_ref(), Some(&all[7].key));
         assert_eq!(watches.changed(b"another"), None);
@@ -157,13 +157,13 @@ mod tests {
             assert_eq!(told.get(), 1, "once");
         }
         watches.give_up();
-        assert_eq!(told.get(), MOST);
+        assert_eq!(told.get(), MAX);
         drop(all);
         assert!(watches.add(&more) && watches.has(&more.key));
         assert_eq!(watches.keys(), std::slice::from_ref(&more.key));
         watches.seen(&more.key, Some(b"anything"));
         watches.seen(&more.key, None);
-        assert_eq!(told.get(), 1 + MOST);
+        assert_eq!(told.get(), 1 + MAX);
     }
 
     #[test]

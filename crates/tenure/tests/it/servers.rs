@@ -33,7 +33,7 @@ pub(crate) fn several(nodes: usize) -> Vec<&'static Server> {
 pub(crate) fn open<'a>(servers: impl IntoIterator<Item = &'a Server>) {
     for server in servers {
         let client = Client::connect(&server.url()).unwrap();
-        let reports = client.open_new(LONGEST).unwrap();
+        let reports = client.open_new(MAX).unwrap();
         assert!(reports[0].trouble.is_none(), "{reports:?}");
     }
 }
@@ -45,7 +45,7 @@ fn opened(server: Server) -> Server {
 }
 
 /// Each lock's own span is longer, and waited for where a server forgets: it is open for all.
-const LONGEST: Duration = crate::secs(1);
+const MAX: Duration = crate::secs(1);
 
 /// The address of a quorum of these, which keep their markers over a restart, if anything.
 pub(crate) fn quorum<'a>(servers: impl IntoIterator<Item = &'a Server>) -> String {

@@ -17,7 +17,7 @@ impl Mutator {
         for _ in 0..=self.below(8) {
             self.change(&mut input, pool);
         }
-        input.truncate(LONGEST);
+        input.truncate(MAX);
         input
     }
 
@@ -97,7 +97,7 @@ impl Mutator {
 }
 
 /// Long enough for what is too long; short enough for many a second.
-const LONGEST: usize = 2_048;
+const MAX: usize = 2_048;
 
 /// Where parsers of numbers go wrong.
 const NUMBERS: [&str; 16] = [

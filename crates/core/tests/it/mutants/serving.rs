@@ -35,21 +35,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "one dead entry too many is read in a call",
         HANDING,
-        "MOST_SERVED = 64",
-        "MOST_SERVED = 65",
+        "MAX_SERVED = 64",
+        "MAX_SERVED = 65",
     ),
     Mutant(
         "one dead entry too few is read in a call",
         HANDING,
-        "MOST_SERVED = 64",
-        "MOST_SERVED = 63",
+        "MAX_SERVED = 64",
+        "MAX_SERVED = 63",
     ),
-    Mutant(
-        "all dead entries are read in one call",
-        HANDING,
-        "MOST_SERVED = 64",
-        "MOST_SERVED = 1e6",
-    ),
+    Mutant("all dead entries are read in one call", HANDING, "MAX_SERVED = 64", "MAX_SERVED = 1e6"),
     Mutant(
         "many dead entries count as all entries",
         HANDING,
@@ -222,8 +217,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "redis.pcall('ZRANGE', Q, index",
         "redis.call('ZRANGE', Q, index",
     ),
-    Mutant("one candidate too many is read", HANDING, "MOST_STAND_INS = 16", "MOST_STAND_INS = 17"),
-    Mutant("one candidate too few is read", HANDING, "MOST_STAND_INS = 16", "MOST_STAND_INS = 15"),
+    Mutant(
+        "one candidate too many is read",
+        HANDING,
+        "MAX_WATCH_CANDIDATES = 16",
+        "MAX_WATCH_CANDIDATES = 17",
+    ),
+    Mutant(
+        "one candidate too few is read",
+        HANDING,
+        "MAX_WATCH_CANDIDATES = 16",
+        "MAX_WATCH_CANDIDATES = 15",
+    ),
 ];
 
 const HANDING: &[&str] = &["acquire", "release", "force_release"];

@@ -210,7 +210,7 @@ fn tombstone_score() -> impl Strategy<Value = u64> {
 /// What our clients write, what they would not, and entries of nobody's token.
 fn member() -> impl Strategy<Value = Vec<u8>> {
     let ours = (token(), entry()).prop_map(|(token, entry)| entry.member(&token));
-    let strangers = (select(vec!["x", "!x", "~"]), channel(), select(vec!["1", "1000", MOST]))
+    let strangers = (select(vec!["x", "!x", "~"]), channel(), select(vec!["1", "1000", MAX]))
         .prop_map(|(token, channel, claim)| format!("{token} {channel} {claim}").into());
     prop_oneof![2 => ours, 2 => strangers, 3 => select(malformed())]
 }
@@ -234,5 +234,5 @@ fn malformed() -> Vec<Vec<u8>> {
 }
 
 /// The longest claim that is one, and the shortest that is too long.
-const MOST: &str = "999999999999999";
+const MAX: &str = "999999999999999";
 const TOO_LONG: &str = "1000000000000000";

@@ -14,7 +14,7 @@ pub(super) use self::failed::Failed;
 use super::{
     command::{AcquireRequest, How},
     lease::LeaseId,
-    limits::{Limit, SHORTEST_LIMIT},
+    limits::{Limit, MIN_LIMIT},
     node_request::{NodeRequest, NodeResponse, forward},
     placement::NodeHold,
     state::State,
@@ -100,7 +100,7 @@ impl QuorumRound {
         request: &AcquireRequest,
         token: &Token,
     ) -> Result<FencingToken, Failed> {
-        let patience = self.sent() + SHORTEST_LIMIT;
+        let patience = self.sent() + MIN_LIMIT;
         loop {
             while let Some((id, number)) = self.attempt.poll_confirm() {
                 let (key, token, ttl) = (request.key.clone(), token.clone(), request.settings.ttl);

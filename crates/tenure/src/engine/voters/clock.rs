@@ -169,7 +169,7 @@ impl Look {
 
 /// No lock allows less.
 fn least_drift() -> Duration {
-    Drift::of(Ttl::LEAST).get()
+    Drift::of(Ttl::MIN_TTL).get()
 }
 
 /// How far two clocks may run apart in this time by being slewed: 500 ppm each.

@@ -27,7 +27,7 @@ pub(super) async fn listen(
 }
 
 async fn deliver(waiters: &Waiters, channel: &Channel, socket: &UnixDatagram) -> io::Result<()> {
-    let mut buffer = [0; LONGEST];
+    let mut buffer = [0; MAX];
     loop {
         socket.readable().await?;
         for count in 1.. {
@@ -40,7 +40,7 @@ async fn deliver(waiters: &Waiters, channel: &Channel, socket: &UnixDatagram) ->
             if let Some(wake) = text.and_then(|text| Wake::read(channel, text)) {
                 waiters.deliver(wake);
             }
-            if count == LEAST_ROOM {
+            if count == MIN_ROOM {
                 // So many in a row may have filled the socket, and others may be lost.
                 waiters.all_look();
             }
@@ -49,7 +49,7 @@ async fn deliver(waiters: &Waiters, channel: &Channel, socket: &UnixDatagram) ->
 }
 
 /// A token's label may be 192 bytes; the other words of a message are shorter.
-const LONGEST: usize = 1_024;
+const MAX: usize = 1_024;
 
 /// As many messages as a Linux socket holds at least, unless somebody set it lower.
-const LEAST_ROOM: u32 = 10;
+const MIN_ROOM: u32 = 10;

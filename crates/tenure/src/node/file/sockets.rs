@@ -80,12 +80,12 @@ impl Sockets {
     /// Removes some sockets whose clients have ended.
     fn sweep(&self, open: &Open) {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
-        for entry in entries.take(MOST_SWEPT) {
+        for entry in entries.take(MAX_SWEPT) {
             let name = entry.file_name();
             let is_draft = name.as_encoded_bytes().starts_with(DRAFT.as_bytes());
             let is_young = || {
                 let made = entry.metadata().and_then(|metadata| metadata.modified());
-                made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age < LONGEST_DRAFT))
+                made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age < MAX_DRAFT))
             };
             if !(is_draft && is_young()) && open.is_dead(&name) {
                 _ = fs::remove_file(entry.path());
@@ -168,10 +168,10 @@ fn name_of(channel: &Channel) -> Option<&str> {
 const DRAFT: &str = ".";
 
 /// Between the bind and the rename are three system calls.
-const LONGEST_DRAFT: Duration = Duration::from_secs(60);
+const MAX_DRAFT: Duration = Duration::from_secs(60);
 
 /// Each costs some microseconds. The next client that waits removes the others.
-const MOST_SWEPT: usize = 64;
+const MAX_SWEPT: usize = 64;
 
 #[cfg(test)]
 mod tests {

@@ -62,7 +62,7 @@ impl Store {
                 kept = place.take().or(kept);
             }
             let left = last.since(clock::now());
-            let fault = match opened.apply(&op, left.clamp(LEAST_BUSY, MOST_BUSY)) {
+            let fault = match opened.apply(&op, left.clamp(MIN_BUSY, MAX_BUSY)) {
                 Ok(reply) => {
                     let listen = |place: &Place| opened.listen(&place.entry.channel);
                     if let (Reply::Held(_), Op::Acquire { place, .. }) = (&reply, &mut op)
@@ -150,19 +150,19 @@ fn unopened(name: &Arc<str>, why: Unopened) -> NodeError {
 /// renewal is repeated.
 pub(super) fn patience(op: &Op) -> Duration {
     match op {
-        Op::Release { .. } | Op::ForceRelease { .. } | Op::Inspect { .. } => LONGEST_LOAD,
+        Op::Release { .. } | Op::ForceRelease { .. } | Op::Inspect { .. } => MAX_LOAD,
         _ => Duration::ZERO,
     }
 }
 
 /// Longer than the busiest host takes to give each of five hundred processes its turn.
-const LONGEST_LOAD: Duration = Duration::from_secs(30);
+const MAX_LOAD: Duration = Duration::from_secs(30);
 
 /// How long SQLite tries by itself: only a client without a turn is in its way.
-const MOST_BUSY: Duration = Duration::from_millis(25);
+const MAX_BUSY: Duration = Duration::from_millis(25);
 
 /// The last try of an op, too, is more than one look.
-const LEAST_BUSY: Duration = Duration::from_millis(5);
+const MIN_BUSY: Duration = Duration::from_millis(5);
 
 /// A transaction takes some 100 µs. One that is in the way for so long may be that of a process
 /// that was stopped.

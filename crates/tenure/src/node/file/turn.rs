@@ -73,8 +73,8 @@ impl Drop for Turn {
 /// would keep those behind it asleep.
 pub(super) fn pauses(op: &Op) -> Backoff {
     let longest = match op {
-        Op::Acquire { .. } | Op::Look(_) | Op::Inspect { .. } | Op::Clock => LONGEST_PAUSE,
-        _ => LONGEST_URGENT_PAUSE,
+        Op::Acquire { .. } | Op::Look(_) | Op::Inspect { .. } | Op::Clock => MAX_PAUSE,
+        _ => MAX_URGENT_PAUSE,
     };
     Backoff::new(FIRST_PAUSE, longest)
 }
@@ -83,10 +83,10 @@ pub(super) fn pauses(op: &Op) -> Backoff {
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
 /// Of ops that shorten the queue of the others.
-const LONGEST_URGENT_PAUSE: Duration = Duration::from_millis(10);
+const MAX_URGENT_PAUSE: Duration = Duration::from_millis(10);
 
 /// A try costs some 20 µs. So five hundred clients that try take 5 % of a core.
-const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+const MAX_PAUSE: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {
@@ -122,7 +122,7 @@ mod tests {
             let mut pauses = pauses(op);
             (0..12).map(|_| pauses.next_delay(500)).max().unwrap()
         };
-        assert_eq!(longest(&Op::Clock), LONGEST_PAUSE);
-        assert_eq!(longest(&Op::Renew(Vec::new())), LONGEST_URGENT_PAUSE);
+        assert_eq!(longest(&Op::Clock), MAX_PAUSE);
+        assert_eq!(longest(&Op::Renew(Vec::new())), MAX_URGENT_PAUSE);
     }
 }

@@ -143,7 +143,7 @@ impl RedisNode {
         shared.next_request.set(number + 1);
         // A waiter's next op must not meet this one on the same connection, so one time-out is
         // enough to end that.
-        let most_time_outs = if waiter.is_some() { 1 } else { MOST_TIME_OUTS };
+        let most_time_outs = if waiter.is_some() { 1 } else { MAX_TIME_OUTS };
         shared.push(Request { op, number, waiter, answer, sent: Rc::clone(&sent) });
         let deadline = clock::now() + limit;
         Box::pin(async move {
@@ -352,7 +352,7 @@ impl Drop for InWait<'_> {
 
 /// The node's task: connects when there is work, and again when the connection ends.
 async fn run(shared: Rc<Shared>) {
-    let mut backoff = Backoff::new(LEAST_PAUSE, MOST_PAUSE);
+    let mut backoff = Backoff::new(MIN_PAUSE, MAX_PAUSE);
     let mut old = OldConnections::default();
     loop {
         shared.work().await;
@@ -384,14 +384,14 @@ async fn run(shared: Rc<Shared>) {
 }
 
 /// One time-out may be a slow script; two are a dead peer or a hung server.
-const MOST_TIME_OUTS: u32 = 2;
+const MAX_TIME_OUTS: u32 = 2;
 
 /// A server that restarts is back within milliseconds, and a holder wants it soon.
-const LEAST_PAUSE: Duration = Duration::from_millis(5);
+const MIN_PAUSE: Duration = Duration::from_millis(5);
 
 /// A connection that lasted so long was no failure: the next one is made soon. One that a server
 /// greets and ends again and again counts as one that cannot be made.
 const SETTLED: Duration = Duration::from_secs(1);
 
 /// Four connection attempts a second do no harm, and a shorter outage is over sooner.
-const MOST_PAUSE: Duration = Duration::from_millis(250);
+const MAX_PAUSE: Duration = Duration::from_millis(250);

@@ -35,14 +35,14 @@ fn cut(script: &'static str, after: &Arc<AtomicUsize>) -> FakeServer {
 }
 
 /// Longer than any of these replies.
-const LONGEST: usize = 120;
+const MAX: usize = 120;
 
 #[test]
 fn a_grant_cut_at_any_byte_gives_no_guard() {
     let after = Arc::new(AtomicUsize::new(0));
     let server = cut("acquire", &after);
     let mut granted = 0;
-    for bytes in 0..LONGEST {
+    for bytes in 0..MAX {
         after.store(bytes, Ordering::SeqCst);
         let client = Client::connect(&server.url()).unwrap();
         match client.lock(unique_key("cut")).ttl(secs(10)).try_acquire() {
@@ -55,7 +55,7 @@ fn a_grant_cut_at_any_byte_gives_no_guard() {
             Err(error) => panic!("nobody holds it: {error}"),
         }
     }
-    assert!(granted > 0 && granted < LONGEST, "{granted} were whole");
+    assert!(granted > 0 && granted < MAX, "{granted} were whole");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_release_with_a_cut_reply_is_unconfirmed_and_repeated() {
     let after = Arc::new(AtomicUsize::new(usize::MAX));
     let server = cut("release", &after);
     let mut released = 0;
-    for bytes in 0..LONGEST {
+    for bytes in 0..MAX {
         after.store(usize::MAX, Ordering::SeqCst);
         let client = Client::connect(&server.url()).unwrap();
         let guard = client.lock(unique_key("cut")).ttl(secs(10)).acquire().unwrap();
@@ -80,5 +80,5 @@ fn a_release_with_a_cut_reply_is_unconfirmed_and_repeated() {
             asked.iter().any(|asked| asked.is("release", &token))
         });
     }
-    assert!(released > 0 && released < LONGEST, "{released} were whole");
+    assert!(released > 0 && released < MAX, "{released} were whole");
 }

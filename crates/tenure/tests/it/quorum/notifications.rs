@@ -40,12 +40,12 @@ fn tries_for_each_hint(nodes: &Nodes, key: &str) {
         assert_eq!(node.cmd(&["PUBLISH", &channel(key), "f"]).int(), 1);
         eventually(LIMIT, "it tries", || nodes.scripts() > before);
     }
-    let polls = began.elapsed().as_millis() / SHORTEST_POLL.as_millis();
+    let polls = began.elapsed().as_millis() / MIN_POLL.as_millis();
     assert!(u128::from(HINTS) > 2 * polls, "{polls} polls would do");
 }
 
 /// Half of the longest pause: the shortest, once it has waited for some time.
-const SHORTEST_POLL: Duration = Duration::from_millis(125);
+const MIN_POLL: Duration = Duration::from_millis(125);
 
 fn held(client: &Client, key: &str) -> Lock {
     client.lock(key).ttl(secs(600))
@@ -191,7 +191,7 @@ fn waiters_poll_where_notifications_are_dropped() {
         eventually(LIMIT, "it polls", || nodes.scripts() > before + 3 * 8);
         let polls = (nodes.scripts() - before) / 3;
         // The first five pauses are shorter.
-        let most = i64::try_from(began.elapsed().as_millis() / SHORTEST_POLL.as_millis()).unwrap();
+        let most = i64::try_from(began.elapsed().as_millis() / MIN_POLL.as_millis()).unwrap();
         assert!(polls <= most + 7, "{polls} polls, at most {most} and the first ones");
         guard.release().unwrap();
         waiter.join().unwrap().unwrap();

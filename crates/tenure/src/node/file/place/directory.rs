@@ -35,7 +35,7 @@ pub(super) fn real(directory: &Path) -> Result<PathBuf, Unfit> {
             continue;
         }
         links += 1;
-        if links > MOST_LINKS {
+        if links > MAX_LINKS {
             return Err(Unfit::Loop(directory.to_owned()));
         }
         if !is_trusted(metadata.uid()) {
@@ -159,7 +159,7 @@ fn private_group(user: u32, group: u32, accounts: &str, groups: &str) -> bool {
 }
 
 /// As many as Linux follows.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 #[cfg(test)]
 mod tests {

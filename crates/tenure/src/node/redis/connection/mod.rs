@@ -103,7 +103,7 @@ impl Connection {
             pubsub: PubSubChannel::new(),
             in_flight: InFlight::default(),
             deaf_for: 0,
-            deafness: LEAST_DEAFNESS,
+            deafness: MIN_DEAFNESS,
             tracking: Tracking::default(),
             subscriptions: Subscriptions::default(),
             sent_scripts: Vec::new(),
@@ -154,7 +154,7 @@ impl Connection {
     fn poll_turn(&mut self, cx: &mut Context<'_>, old: &mut OldConnections) -> Poll<Turn> {
         self.shared.task.replace(Some(cx.waker().clone()));
         let mut wrote_last = false;
-        let mut left = MOST_READ;
+        let mut left = MAX_READ;
         loop {
             if self.shared.hang_up.take() {
                 return Poll::Ready(Turn::Over(self.shared.error(NodeErrorKind::TimedOut)));
@@ -200,13 +200,13 @@ impl Connection {
                 && count > 0
             {
                 self.input.extend_from_slice(self.chunk.get(..count).unwrap_or_default());
-                self.deafness = (self.deafness / 2).max(LEAST_DEAFNESS);
+                self.deafness = (self.deafness / 2).max(MIN_DEAFNESS);
                 return true;
             }
             std::thread::yield_now();
         }
         self.deaf_for = self.deafness;
-        self.deafness = (2 * self.deafness).min(MOST_DEAFNESS);
+        self.deafness = (2 * self.deafness).min(MAX_DEAFNESS);
         false
     }
 
@@ -282,17 +282,17 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 const LISTEN: Duration = Duration::from_micros(100);
 
 /// Writes without polling after one poll without success.
-const LEAST_DEAFNESS: u32 = 1;
+const MIN_DEAFNESS: u32 = 1;
 
 /// Polling without success then costs less than 1 µs per write.
-const MOST_DEAFNESS: u32 = 256;
+const MAX_DEAFNESS: u32 = 256;
 
 /// A reply to a full batch of renewals fits.
 const CHUNK: usize = 8 * 1_024;
 
 /// Bytes that one turn reads before others on this thread, the timers of losses above all, have
 /// theirs. Reading so much takes well below a millisecond.
-const MOST_READ: usize = 8 * CHUNK;
+const MAX_READ: usize = 8 * CHUNK;
 
 /// What a turn ended with.
 enum Turn {

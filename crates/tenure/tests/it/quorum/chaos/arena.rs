@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use tenure_testkit::{Clock, Frozen, Proxy, Server, ServerKind};
 
 use super::{
-    LOCKS, LONGEST_TROUBLE, NODES, PROCESSES, TTL,
+    LOCKS, MAX_TROUBLE, NODES, PROCESSES, TTL,
     plan::{NodeTrouble, Phase, Plan, ProcessTrouble, Step},
 };
 use crate::{
@@ -46,7 +46,7 @@ impl Arena {
         let nodes: Vec<_> = kinds
             .map(|kind| {
                 let clock = Clock::new();
-                clock.advance(ms(dice.below(MOST_AHEAD_MS)));
+                clock.advance(ms(dice.below(MAX_AHEAD_MS)));
                 Server::builder(kind).tcp().durable().clock(clock).start()
             })
             .collect();
@@ -106,7 +106,7 @@ impl Arena {
     }
 
     fn hurt_node(&mut self, place: usize, trouble: NodeTrouble) {
-        let late = ms(self.dice.below(MOST_LATE_MS));
+        let late = ms(self.dice.below(MAX_LATE_MS));
         let node = &self.nodes[place];
         match trouble {
             NodeTrouble::Frozen => {
@@ -122,12 +122,12 @@ impl Arena {
             NodeTrouble::Mute => self.ways_to(place).for_each(Proxy::drop_replies),
             NodeTrouble::HalfOpen => self.ways_to(place).for_each(|way| way.delay_requests(late)),
             NodeTrouble::Paused => {
-                let longest = LONGEST_TROUBLE.as_millis().to_string();
+                let longest = MAX_TROUBLE.as_millis().to_string();
                 assert!(node.cmd(&["CLIENT", "PAUSE", &longest, "WRITE"]).is_ok());
             }
             NodeTrouble::Forgetful => assert!(node.cmd(&["SCRIPT", "FLUSH"]).is_ok()),
             NodeTrouble::Ahead => {
-                let by = (1_u64 << self.dice.below(MOST_BITS_AHEAD)).to_string();
+                let by = (1_u64 << self.dice.below(MAX_BITS_AHEAD)).to_string();
                 for lock in LOCKS {
                     let fence = format!("{{{lock}}}:tenure.fence");
                     assert!(node.cmd(&["EVAL", GET_AHEAD, "1", &fence, &by]).is_ok());
@@ -166,7 +166,7 @@ impl Arena {
                 majority.for_each(|node| self.networks[place][node].black_hole());
             }
             ProcessTrouble::Slow => {
-                let late = TTL / 2 + ms(self.dice.below(MOST_LATER_MS));
+                let late = TTL / 2 + ms(self.dice.below(MAX_LATER_MS));
                 self.networks[place].iter().for_each(|way| way.delay_replies(late));
             }
         }
@@ -195,10 +195,10 @@ impl Arena {
 }
 
 /// The clocks of the nodes differ by as much at most.
-const MOST_AHEAD_MS: u64 = 500;
+const MAX_AHEAD_MS: u64 = 500;
 
 /// From one number to sixteen seconds: so long the clock raises none, and each node counts alone.
-const MOST_BITS_AHEAD: u64 = 25;
+const MAX_BITS_AHEAD: u64 = 25;
 
 const GET_AHEAD: &str = "
     local last = redis.call('GET', KEYS[1])
@@ -206,8 +206,8 @@ const GET_AHEAD: &str = "
     return next and redis.call('SET', KEYS[1], next, 'KEEPTTL') or {ok = 'OK'}";
 
 /// Far over the time limit of a vote, and of a renewal, too.
-const MOST_LATE_MS: u64 = 1_000;
+const MAX_LATE_MS: u64 = 1_000;
 
 /// On top of half a TTL, which is late for a caller that wants half. After a whole one, what is
 /// released is not answered in time, and connections end.
-const MOST_LATER_MS: u64 = 900;
+const MAX_LATER_MS: u64 = 900;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure::{Client, LockGuard, Renewal};
 
-use super::{LEAST_VALIDITY, LOCKS, LONGEST_TROUBLE, LONGEST_WAIT, TTL, VISITORS};
+use super::{LOCKS, MAX_TROUBLE, MAX_WAIT, MIN_VALIDITY, TTL, VISITORS};
 use crate::{
     chaos::{self, Belief, Visitor, now},
     ms,
@@ -50,16 +50,16 @@ async fn visit(client: Client, mut visitor: Visitor) {
     while !visitor.is_over() {
         let manner = Manner::of(&mut visitor);
         let mut lock =
-            client.lock(name).ttl(TTL).renewal(manner.renewal).min_validity(LEAST_VALIDITY);
+            client.lock(name).ttl(TTL).renewal(manner.renewal).min_validity(MIN_VALIDITY);
         if is_patient_with_nodes {
-            lock = lock.node_limit(LONGEST_TROUBLE);
+            lock = lock.node_limit(MAX_TROUBLE);
         }
         // A third of all waits are given up: the future is dropped.
         let patience = ms(visitor.dice.below(300));
         let is_patient = visitor.dice.below(3) > 0;
-        let patience = if is_patient { LONGEST_WAIT * 2 } else { patience };
+        let patience = if is_patient { MAX_WAIT * 2 } else { patience };
         let called = now();
-        match tokio::time::timeout(patience, lock.acquire_within(LONGEST_WAIT)).await {
+        match tokio::time::timeout(patience, lock.acquire_within(MAX_WAIT)).await {
             Ok(Ok(guard)) => {
                 let belief = visitor.journal.held(name, called, &guard);
                 hold(belief, guard, &manner).await;

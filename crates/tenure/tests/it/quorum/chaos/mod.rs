@@ -31,18 +31,18 @@ const LOCKS: [&str; 2] = ["one", "two"];
 const TTL: Duration = secs(2);
 
 /// Longer than the TTL: a process that holds a lock when it begins may not believe so when it ends.
-const LONGEST_TROUBLE: Duration = secs(4);
+const MAX_TROUBLE: Duration = secs(4);
 
 /// An acquired lock has so much validity left, or the acquisition fails.
-const LEAST_VALIDITY: Duration = secs(1);
+const MIN_VALIDITY: Duration = secs(1);
 
 /// A lock stands free no longer than this, while there are some who want it. Its holder may have
 /// died, just after a renewal; its key, and that of a dead attempt, may come to a node after its
 /// trouble; each ends with its TTL.
-const LONGEST_PAUSE: Duration = TTL.saturating_mul(2).saturating_add(LONGEST_TROUBLE);
+const MAX_PAUSE: Duration = TTL.saturating_mul(2).saturating_add(MAX_TROUBLE);
 
 /// Nobody waits longer than if all others at its lock came first, each after such a pause.
-const LONGEST_WAIT: Duration = LONGEST_PAUSE.saturating_mul(OTHERS);
+const MAX_WAIT: Duration = MAX_PAUSE.saturating_mul(OTHERS);
 
 /// Of all visitors of all processes half are at each lock.
 const OTHERS: u32 = 7;
@@ -58,11 +58,11 @@ fn with_random_faults_at_two_of_five_nodes_holds_never_overlap() {
     let history = History::read(&log);
     let holds = history.holds();
     let what = format!("{holds} holds, {} given up, {:?}", history.given_up(), arena.counts);
-    figure(&format!("chaos: {what}; longest wait"), history.longest_wait(), LONGEST_WAIT);
-    figure("chaos: longest pause of a lock", history.longest_pause(), LONGEST_PAUSE);
+    figure(&format!("chaos: {what}; longest wait"), history.longest_wait(), MAX_WAIT);
+    figure("chaos: longest pause of a lock", history.longest_pause(), MAX_PAUSE);
     history.agrees();
     // The rest is for a machine that is too busy to report it at once.
-    history.nobody_came_too_late(LEAST_VALIDITY / 2);
+    history.nobody_came_too_late(MIN_VALIDITY / 2);
     assert!(holds > 20, "too few holds");
 
     // The keys of killed processes have ended by then.

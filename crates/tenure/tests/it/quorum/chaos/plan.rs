@@ -91,10 +91,10 @@ impl Plan {
                 // In turn many nodes are ill, none and some: what a process believes that is cut
                 // off from a majority, others can contradict only while that majority is well.
                 let phase = usize::try_from(self.at.as_secs() / 4).expect("no year") % 3;
-                (self.choose(super::NODES, MOST_ILL_NODES[phase], Step::node)?, &NODE_TROUBLES[..])
+                (self.choose(super::NODES, MAX_ILL_NODES[phase], Step::node)?, &NODE_TROUBLES[..])
             }
             _ => {
-                let place = self.choose(super::PROCESSES, MOST_ILL_PROCESSES, Step::process)?;
+                let place = self.choose(super::PROCESSES, MAX_ILL_PROCESSES, Step::process)?;
                 let trouble = PROCESS_TROUBLES[self.dice.index(PROCESS_TROUBLES.len())];
                 return Some(Step::Process(place, trouble, Phase::Begins));
             }
@@ -105,7 +105,7 @@ impl Plan {
     /// Many troubles are short. A network that is bad for one process alone is so for longer than a
     /// TTL: the others can take over what it holds.
     fn length(&mut self, step: Step) -> Duration {
-        let longest = u64::try_from(super::LONGEST_TROUBLE.as_millis()).expect("a few seconds");
+        let longest = u64::try_from(super::MAX_TROUBLE.as_millis()).expect("a few seconds");
         let one = self.dice.below(longest + 1);
         match step {
             Step::Process(_, ProcessTrouble::CutOff | ProcessTrouble::Slow, _) => {
@@ -121,7 +121,7 @@ impl Iterator for Plan {
 
     fn next(&mut self) -> Option<(Duration, Step)> {
         loop {
-            let next = self.at + ms(self.dice.below(MOST_BETWEEN_MS));
+            let next = self.at + ms(self.dice.below(MAX_BETWEEN_MS));
             let is_over = next >= self.long;
             let first = self.lasting.iter().enumerate().min_by_key(|(_, (until, _))| *until);
             if let Some((index, (until, _))) = first
@@ -185,13 +185,13 @@ const NODE_TROUBLES: [NodeTrouble; 8] = [
 ];
 
 /// As many as may fail, and a majority is left.
-const MOST_ILL_NODES: [usize; 3] = [2, 0, 1];
+const MAX_ILL_NODES: [usize; 3] = [2, 0, 1];
 
 /// The others want each lock at all times.
-const MOST_ILL_PROCESSES: usize = 2;
+const MAX_ILL_PROCESSES: usize = 2;
 
 const PROCESS_TROUBLES: [ProcessTrouble; 4] =
     [ProcessTrouble::Killed, ProcessTrouble::Stopped, ProcessTrouble::CutOff, ProcessTrouble::Slow];
 
 /// From one trouble to the next, while there may be more.
-const MOST_BETWEEN_MS: u64 = 60;
+const MAX_BETWEEN_MS: u64 = 60;
