@@ -8,6 +8,7 @@ macro_rules! compile {
 
 compile! {
     readme: "README.md",
+    readme_in_chinese: "README.zh-CN.md",
     errors: "docs/errors.md",
     fencing: "docs/fencing.md",
     settings: "docs/settings.md",

@@ -162,7 +162,7 @@ fn acl(document: &str) -> Vec<&str> {
 #[test]
 fn the_documented_permissions_are_enough_for_everything() {
     let rights = acl(include_str!("../../../../../docs/acl.md"));
-    assert_eq!(rights, acl(include_str!("../../../../../README.zh-CN.md")));
+    assert_eq!(rights, acl(include_str!("../../../../../docs/acl.zh-CN.md")));
     for kind in ServerKind::ALL {
         let server = Server::builder(kind).tcp().start();
         let rights: Vec<_> = rights.iter().copied().filter(|right| *right != ">password").collect();
