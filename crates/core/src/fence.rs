@@ -83,9 +83,9 @@ pub const fn next_number(last: u64, least: u64) -> Result<FencingToken, FenceFau
 /// What the next number is at least: the node's clock or, where several nodes vote, the number that
 /// is proposed to all of them.
 ///
-/// It counts for no more than [`MAX_CLOCK_DISTANCE`] from the node's own clock. A client whose clock is far
-/// ahead must not use up the numbers; and one whose clock is far behind must not be given a smaller
-/// number than was given before, when the node has forgotten that.
+/// It counts for no more than [`MAX_CLOCK_DISTANCE`] from the node's own clock. A client whose
+/// clock is far ahead must not use up the numbers; and one whose clock is far behind must not be
+/// given a smaller number than was given before, when the node has forgotten that.
 #[must_use]
 #[expect(clippy::cast_possible_truncation, reason = "an hour in microseconds fits")]
 pub fn least_number(proposal: Option<FencingToken>, wall_us: u64) -> u64 {
@@ -94,8 +94,8 @@ pub fn least_number(proposal: Option<FencingToken>, wall_us: u64) -> u64 {
     proposal.map_or(wall_us, |proposal| proposal.get().clamp(least, most))
 }
 
-/// Whether a number is too far ahead to be written at a node: by more than [`MAX_CLOCK_DISTANCE`] of both
-/// its clock and its last number.
+/// Whether a number is too far ahead to be written at a node: by more than [`MAX_CLOCK_DISTANCE`]
+/// of both its clock and its last number.
 ///
 /// One counter of several that is damaged, or was drawn from a clock that was far ahead, must not
 /// become everybody's: no number would be left, or all would be ahead for as long as the counter

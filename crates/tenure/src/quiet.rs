@@ -15,12 +15,12 @@ use crate::address::Address;
 /// Engines that may have work for each other.
 #[derive(Debug, Default)]
 struct Quiet {
-    state: Mutex<State>,
+    state: Mutex<WorkState>,
     became: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WorkState {
     /// Engines that have something to do.
     busy: usize,
     /// How often none had.
@@ -108,7 +108,7 @@ impl Work {
             return;
         }
         let state = lock(&self.quiet.state);
-        let goes_on = |state: &mut State| state.moments == moments && state.busy > 0;
+        let goes_on = |state: &mut WorkState| state.moments == moments && state.busy > 0;
         // When it takes too long the caller waits as it would for a server.
         drop(self.quiet.became.wait_timeout_while(state, MAX, goes_on));
     }

@@ -15,7 +15,7 @@ thread_local! {
 /// is worse than none.
 pub(crate) fn spawn(future: impl Future<Output = ()> + 'static) {
     drop(tokio::task::spawn_local(async move {
-        let alarm = Alarm;
+        let alarm = ThreadAlarm;
         future.await;
         std::mem::forget(alarm);
     }));
@@ -31,9 +31,9 @@ pub(crate) async fn given_up() {
     OVER.with(Rc::clone).notified().await;
 }
 
-struct Alarm;
+struct ThreadAlarm;
 
-impl Drop for Alarm {
+impl Drop for ThreadAlarm {
     fn drop(&mut self) {
         if std::thread::panicking() {
             give_up();

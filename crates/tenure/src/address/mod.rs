@@ -29,7 +29,7 @@ pub(crate) enum Address {
 
 /// A server's address and what it takes to be let in.
 pub(crate) struct ServerAddress {
-    pub(crate) place: Place,
+    pub(crate) place: Endpoint,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Secret>,
     pub(crate) database: u32,
@@ -41,7 +41,7 @@ pub(crate) struct ServerAddress {
 
 /// Where a server listens.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum Endpoint {
     Tcp { host: String, port: u16 },
     Unix(PathBuf),
 }
@@ -57,9 +57,9 @@ impl ServerAddress {
 impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}")?,
-            Place::Tcp { host, port } => write!(f, "{host}:{port}")?,
-            Place::Unix(path) => Shown::new(path.as_os_str().as_encoded_bytes()).fmt(f)?,
+            Endpoint::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}")?,
+            Endpoint::Tcp { host, port } => write!(f, "{host}:{port}")?,
+            Endpoint::Unix(path) => Shown::new(path.as_os_str().as_encoded_bytes()).fmt(f)?,
         }
         if self.database != 0 { write!(f, "/{}", self.database) } else { Ok(()) }
     }

@@ -1,9 +1,9 @@
 //! Addresses of servers: `[user[:password]@]place[?query]`.
 
-use super::{Place, Secret, ServerAddress, decode, password};
+use super::{Endpoint, Secret, ServerAddress, decode, password};
 
 /// Where the server is, and the database that a path named.
-type PlaceAndDatabase<'a> = (Place, Option<&'a str>);
+type EndpointAndDatabase<'a> = (Endpoint, Option<&'a str>);
 
 /// Reads `[user[:password]@]host[:port][/database][?query]`.
 pub(super) fn tcp(rest: &str) -> Result<ServerAddress, String> {
@@ -18,7 +18,7 @@ pub(super) fn unix(rest: &str) -> Result<ServerAddress, String> {
 /// See the note at the head of the parent module on what errors repeat.
 fn server(
     rest: &str,
-    read_place: fn(&str) -> Result<PlaceAndDatabase<'_>, String>,
+    read_place: fn(&str) -> Result<EndpointAndDatabase<'_>, String>,
 ) -> Result<ServerAddress, String> {
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     if query.contains('@') {
@@ -60,7 +60,7 @@ fn server(
     Ok(server)
 }
 
-fn host_and_port(place: &str) -> Result<PlaceAndDatabase<'_>, String> {
+fn host_and_port(place: &str) -> Result<EndpointAndDatabase<'_>, String> {
     let (authority, database) = place.split_once('/').unwrap_or((place, ""));
     let (host, port, also) = match authority.strip_prefix('[') {
         Some(rest) => {
@@ -97,16 +97,16 @@ fn host_and_port(place: &str) -> Result<PlaceAndDatabase<'_>, String> {
             }
         },
     };
-    Ok((Place::Tcp { host, port }, Some(database).filter(|d| !d.is_empty())))
+    Ok((Endpoint::Tcp { host, port }, Some(database).filter(|d| !d.is_empty())))
 }
 
-fn socket(place: &str) -> Result<PlaceAndDatabase<'_>, String> {
+fn socket(place: &str) -> Result<EndpointAndDatabase<'_>, String> {
     if !place.starts_with('/') {
         return Err(format!(
             "the socket needs an absolute path: `redis+unix:///run/redis.sock`; {ENCODE}"
         ));
     }
-    Ok((Place::Unix(decode(place)?.into()), None))
+    Ok((Endpoint::Unix(decode(place)?.into()), None))
 }
 
 fn database(text: &str) -> Result<u32, String> {

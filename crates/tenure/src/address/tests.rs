@@ -165,8 +165,8 @@ proptest! {
                     // Of what was read as an address, the host is shown, or the path.
                     let places = addresses.iter().map(|address| match address {
                         Address::Server(server) => match &server.place {
-                            Place::Tcp { host, .. } => host.clone(),
-                            Place::Unix(path) => path.display().to_string(),
+                            Endpoint::Tcp { host, .. } => host.clone(),
+                            Endpoint::Unix(path) => path.display().to_string(),
                         },
                         address @ Address::Memory(_) => address.to_string(),
                         #[cfg(feature = "sqlite")]

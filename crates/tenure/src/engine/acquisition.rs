@@ -19,7 +19,7 @@ use super::{
 use crate::{
     clock,
     error::{AcquireError, NoQuorum, NodeError, NodeErrorKind},
-    node::{Call, RetryContext, Waiter},
+    node::{PendingReply, RetryContext, Waiter},
     random,
 };
 
@@ -245,7 +245,7 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    fn ask(&self, waiting: &mut Waiting, limit: Duration) -> Call {
+    fn ask(&self, waiting: &mut Waiting, limit: Duration) -> PendingReply {
         let AcquireRequest { how, settings, wait, .. } = self.request;
         let (key, token, ttl) =
             (self.request.key.clone(), self.waiter.token().clone(), settings.ttl);

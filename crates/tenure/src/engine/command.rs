@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::{
     exit::Flush,
     lease::{Holding, LeaseId, Leased},
-    status::Open,
+    status::OpenRelease,
 };
 use crate::{
     error::{AcquireError, ExtendError, NodeErrors, ReleaseError, RevalidateError},
@@ -28,7 +28,7 @@ pub(crate) enum Command {
     /// Prove that a lease's key was there all the time.
     Revalidate { lease: Leased, reply: oneshot::Sender<Result<(), RevalidateError>> },
     /// Give a lease back; without a reply for a dropped guard.
-    Release { lease: LeaseId, reply: Option<ReleaseReply>, open: Open },
+    Release { lease: LeaseId, reply: Option<ReleaseReply>, open: OpenRelease },
     /// Stop renewing a lease and leave its key alone.
     Detach { lease: LeaseId },
     /// Ask one op of the nodes: an inspection, or a release by force or by token.

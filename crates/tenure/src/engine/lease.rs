@@ -11,7 +11,7 @@ use std::{
 use tenure_core::{FencingToken, LockKey, LossReason, Timestamp, Token};
 use tokio::sync::Notify;
 
-use super::{Command, EngineStatus, Inbox, Open};
+use super::{Command, EngineStatus, Inbox, OpenRelease};
 use crate::{
     clock,
     error::{Loss, NodeErrors, RenewalFailure},
@@ -198,8 +198,8 @@ impl LeaseCell {
     }
 
     /// Its release begins.
-    pub(crate) fn open_release(&self) -> Open {
-        Open::begin(&self.status)
+    pub(crate) fn open_release(&self) -> OpenRelease {
+        OpenRelease::begin(&self.status)
     }
 
     fn is_ours(&self) -> bool {

@@ -32,7 +32,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Leases {
     pulse: Arc<Pulse>,
-    entries: RefCell<HashMap<LeaseId, Entry>>,
+    entries: RefCell<HashMap<LeaseId, LeaseEntry>>,
     /// When to look at which, earliest first.
     due: RefCell<BTreeSet<(Timestamp, LeaseId)>>,
     /// What the renewals' task sleeps until.
@@ -42,7 +42,7 @@ pub(super) struct Leases {
 
 /// One lease. Dropping it notifies its holder that it is not renewed any more.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct LeaseEntry {
     pub(super) lease: Lease,
     pub(super) cell: Arc<LeaseCell>,
     pub(super) class: Class,
@@ -59,14 +59,14 @@ pub(super) struct Entry {
     watch: Option<Rc<Watch>>,
 }
 
-impl Entry {
+impl LeaseEntry {
     /// Ends it because its holder gave it up.
     pub(super) fn settle(self) {
         self.cell.lose(LossReason::Released);
     }
 }
 
-impl Drop for Entry {
+impl Drop for LeaseEntry {
     fn drop(&mut self) {
         self.cell.lose(LossReason::EngineStopped);
     }
@@ -95,7 +95,7 @@ impl Leases {
         let lease = Lease::new(sent, *settings);
         cell.set_deadline(lease.deadline(), lease.excuse());
         let due = lease.poll_timeout();
-        let entry = Entry {
+        let entry = LeaseEntry {
             lease,
             cell,
             class: class.clone(),
@@ -111,7 +111,7 @@ impl Leases {
         self.schedule(due, id);
     }
 
-    pub(super) fn remove(&self, id: LeaseId) -> Option<Entry> {
+    pub(super) fn remove(&self, id: LeaseId) -> Option<LeaseEntry> {
         let entry = self.entries.borrow_mut().remove(&id)?;
         self.due.borrow_mut().remove(&(entry.due, id));
         Some(entry)

@@ -17,11 +17,11 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit {
     pub(super) span: Duration,
-    source: Source,
+    source: LimitSource,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum LimitSource {
     Setting,
     Ttl(Ttl),
     Wait,
@@ -33,13 +33,13 @@ impl Limit {
     pub(super) fn of(nodes: &Nodes, request: &AcquireRequest, waiting: &Waiting) -> Self {
         let ttl = request.settings.ttl;
         let own = match request.node_limit {
-            Some(span) => Self { span, source: Source::Setting },
-            None => Self { span: by_ttl(nodes, request), source: Source::Ttl(ttl) },
+            Some(span) => Self { span, source: LimitSource::Setting },
+            None => Self { span: by_ttl(nodes, request), source: LimitSource::Ttl(ttl) },
         };
         match request.wait {
             Wait::Within(budget) if !budget.is_zero() => {
                 let left = waiting.left(clock::now()).unwrap_or(own.span).max(LAST_TRY);
-                if left < own.span { Self { span: left, source: Source::Wait } } else { own }
+                if left < own.span { Self { span: left, source: LimitSource::Wait } } else { own }
             }
             _ => own,
         }
@@ -60,14 +60,16 @@ impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let span = self.span;
         match self.source {
-            Source::Setting => write!(f, "no answer within {span:?}, the node limit that was set"),
-            Source::Ttl(ttl) => write!(
+            LimitSource::Setting => {
+                write!(f, "no answer within {span:?}, the node limit that was set")
+            }
+            LimitSource::Ttl(ttl) => write!(
                 f,
                 "no answer within {span:?}, the limit for a TTL of {:?}; \
                  set a longer TTL or node limit",
                 ttl.get()
             ),
-            Source::Wait => write!(f, "no answer within {span:?}, the rest of the wait"),
+            LimitSource::Wait => write!(f, "no answer within {span:?}, the rest of the wait"),
         }
     }
 }

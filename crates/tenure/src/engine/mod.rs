@@ -43,7 +43,7 @@ pub(crate) use self::{
 use self::{
     inbox::{Commands, Inbox, WeakInbox},
     state::State,
-    status::{EngineStatus, Open},
+    status::{EngineStatus, OpenRelease},
 };
 use crate::{address::Address, error::ConfigError, quiet::Work, task};
 

@@ -13,7 +13,7 @@ use crate::{
     clock::{self, Timers},
     error::{NodeError, NodeErrorKind},
     event,
-    node::{self, Call, Node},
+    node::{self, Node, PendingReply},
     quiet::Work,
 };
 
@@ -75,7 +75,7 @@ impl Nodes {
 
     /// Asks one of them; see [`Node::call`]. What the second address of a server says is an error,
     /// whatever it is.
-    pub(super) fn call(&self, id: NodeId, op: Op, limit: Duration) -> Call {
+    pub(super) fn call(&self, id: NodeId, op: Op, limit: Duration) -> PendingReply {
         if self.sole().is_some() {
             return self.get(id).call(op, limit);
         }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_call_waits_for_no_more_replies_than_needed() {
-        let free = || -> Call { Box::pin(ready(Ok(Reply::Free))) };
+        let free = || -> PendingReply { Box::pin(ready(Ok(Reply::Free))) };
         let calls = vec![free(), Box::pin(pending()), free()];
         let two = each_until(calls, |answers| answers.len() == 2);
         assert_eq!(smol::block_on(two).len(), 2);

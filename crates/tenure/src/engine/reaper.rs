@@ -16,12 +16,12 @@ use tokio::sync::Notify;
 use super::{
     command::ReleaseReply,
     lease::LeaseCell,
-    leases::Entry,
+    leases::LeaseEntry,
     limits::MAX_LIMIT,
     majority::{KeyState, MajorityCount, QuorumResult},
     placement::NodeHold,
     state::State,
-    status::Open,
+    status::OpenRelease,
 };
 use crate::{
     clock::{self, Timers},
@@ -70,13 +70,13 @@ impl Reaper {
 struct Job {
     state: Rc<State>,
     /// While something may be on the node.
-    _open: Option<Open>,
+    _open: Option<OpenRelease>,
 }
 
 impl Job {
     fn begin(state: &Rc<State>, is_vacant: bool) -> Self {
         state.reaper.jobs.set(state.reaper.jobs.get() + 1);
-        let open = (!is_vacant).then(|| Open::begin(&state.status));
+        let open = (!is_vacant).then(|| OpenRelease::begin(&state.status));
         Self { state: Rc::clone(state), _open: open }
     }
 }
@@ -149,7 +149,7 @@ impl State {
 
     /// Releases a lease on every node, returns the outcome to the caller, and goes on until each
     /// has answered.
-    pub(super) fn give_back(self: &Rc<Self>, entry: Entry, reply: Option<ReleaseReply>) {
+    pub(super) fn give_back(self: &Rc<Self>, entry: LeaseEntry, reply: Option<ReleaseReply>) {
         let lost = entry.cell.loss();
         let held = clock::now().since(entry.granted);
         let (key, token) = (entry.cell.key().clone(), entry.cell.token().clone());

@@ -16,7 +16,7 @@ use super::{
     nodes::Nodes,
     queue_poller::QueuePoller,
     reaper::Reaper,
-    status::{EngineStatus, Open},
+    status::{EngineStatus, OpenRelease},
     watch::TrackQueue,
 };
 use crate::{
@@ -143,7 +143,7 @@ impl State {
         _ = reply.send(self.extended(&lease, ttl).await);
     }
 
-    fn release(self: &Rc<Self>, lease: LeaseId, reply: Option<ReleaseReply>, _open: &Open) {
+    fn release(self: &Rc<Self>, lease: LeaseId, reply: Option<ReleaseReply>, _open: &OpenRelease) {
         // A lease that is not in the table was settled by an earlier command.
         if let Some(entry) = self.leases.remove(lease) {
             self.give_back(entry, reply);

@@ -47,16 +47,16 @@ impl EngineStatus {
 
 /// A release that is not answered yet, from the moment it is wanted.
 #[derive(Debug)]
-pub(crate) struct Open(Arc<EngineStatus>);
+pub(crate) struct OpenRelease(Arc<EngineStatus>);
 
-impl Open {
+impl OpenRelease {
     pub(super) fn begin(status: &Arc<EngineStatus>) -> Self {
         status.open.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(status))
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenRelease {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::AcqRel);
     }

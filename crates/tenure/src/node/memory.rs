@@ -11,14 +11,14 @@ use std::{
 use tenure_core::{Channel, Op, Reply, Table, Wake};
 use tokio::sync::mpsc;
 
-use super::{Call, Node, ReleaseListener, RetryContext, Waiter, waiter::Waiters};
+use super::{Node, PendingReply, ReleaseListener, RetryContext, Waiter, waiter::Waiters};
 use crate::{clock, quiet::Work, random, task};
 
 /// A table in memory: the reference model itself, behind a mutex.
 #[derive(Debug)]
 pub(super) struct MemoryNode {
     address: Arc<str>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<SharedTable>>,
     channel: Channel,
     subscriber: Subscriber,
     waiters: Rc<Waiters>,
@@ -55,12 +55,12 @@ impl Subscriber {
 
 /// What the clients of one table share: the table, and the subscribers of each channel.
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedTable {
     table: Table,
     subscribers: BTreeMap<Channel, Vec<Subscriber>>,
 }
 
-impl Shared {
+impl SharedTable {
     fn apply(&mut self, op: &Op) -> Reply {
         let Self { table, subscribers } = self;
         let at = |channel: &Channel| subscribers.get(channel).into_iter().flatten();
@@ -110,7 +110,7 @@ impl MemoryNode {
     }
 }
 
-fn table_named(name: &str) -> Arc<Mutex<Shared>> {
+fn table_named(name: &str) -> Arc<Mutex<SharedTable>> {
     let mut shared = lock(&SHARED);
     shared.retain(|_, table| table.strong_count() > 0);
     let table = shared.get(name).and_then(Weak::upgrade).unwrap_or_default();
@@ -123,7 +123,7 @@ impl Node for MemoryNode {
         &self.address
     }
 
-    fn call(&self, op: Op, _limit: Duration) -> Call {
+    fn call(&self, op: Op, _limit: Duration) -> PendingReply {
         Box::pin(ready(Ok(lock(&self.shared).apply(&op))))
     }
 
@@ -133,7 +133,7 @@ impl Node for MemoryNode {
         waiter: &Rc<Waiter>,
         context: RetryContext,
         limit: Duration,
-    ) -> Call {
+    ) -> PendingReply {
         self.waiters.give_place(&mut op, waiter, &self.channel, &context);
         self.call(op, limit)
     }
@@ -169,7 +169,7 @@ impl Node for MemoryNode {
 }
 
 /// The tables with a name, while a client has them open.
-static SHARED: Mutex<BTreeMap<String, Weak<Mutex<Shared>>>> = Mutex::new(BTreeMap::new());
+static SHARED: Mutex<BTreeMap<String, Weak<Mutex<SharedTable>>>> = Mutex::new(BTreeMap::new());
 
 /// A panic elsewhere cannot leave a table half changed: each op is one call.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

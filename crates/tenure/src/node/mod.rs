@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// A node's answer to come.
-pub(crate) type Call = Pin<Box<dyn Future<Output = Result<Reply, NodeError>>>>;
+pub(crate) type PendingReply = Pin<Box<dyn Future<Output = Result<Reply, NodeError>>>>;
 
 /// The moment when a node can be asked.
 pub(crate) type Reach = Pin<Box<dyn Future<Output = ()>>>;
@@ -51,7 +51,7 @@ pub(crate) trait Node: fmt::Debug {
     /// The op is queued before this returns, so ops arrive in the order of the calls. The answer
     /// is a [`NodeError`] once `limit` is over; it then says whether the op may have been applied,
     /// or may yet be. A release is sent even when its call is dropped.
-    fn call(&self, op: Op, limit: Duration) -> Call;
+    fn call(&self, op: Op, limit: Duration) -> PendingReply;
 
     /// Asks for an acquisition whose caller waits: as [`Node::call`], but the op gets its place in
     /// the queue where the node has one, and the waiter is notified of its turn from then on.
@@ -63,7 +63,7 @@ pub(crate) trait Node: fmt::Debug {
         waiter: &Rc<Waiter>,
         context: RetryContext,
         limit: Duration,
-    ) -> Call;
+    ) -> PendingReply;
 
     /// Whether waiters are notified of their turn. Where they are not, they poll.
     fn tells_waiters(&self) -> bool;

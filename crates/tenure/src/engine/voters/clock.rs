@@ -15,14 +15,14 @@ use tenure_core::{Drift, MarkerCheck, Timestamp, Ttl};
 #[derive(Debug, Default)]
 pub(super) struct WallClock {
     /// Oldest first. The older they are, the fewer of them are kept.
-    looks: Vec<Look>,
+    looks: Vec<ClockReading>,
     /// The movement that was logged last, and until when that made the node ineligible.
     logged: Option<(Duration, Timestamp)>,
 }
 
 /// How far a server's wall clock was ahead of ours, in microseconds, and what it did from then on.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct ClockReading {
     received: Timestamp,
     least: i64,
     most: i64,
@@ -51,11 +51,12 @@ pub(super) struct ClockStep {
 impl WallClock {
     /// The node has reported its wall clock, in microseconds, to a request of that time.
     pub(super) fn look(&mut self, sent: Timestamp, received: Timestamp, wall_us: u64) {
-        let look = Look::new(sent, received, wall_us);
+        let look = ClockReading::new(sent, received, wall_us);
         let this_run = self.looks.iter_mut().filter(|earlier| earlier.is_of_this_run);
         this_run.for_each(|earlier| earlier.compare(&look));
         let last = self.looks.last().filter(|last| last.is_of_this_run);
-        let is_told_better = |last: &Look| !last.has_moved() && last.is_better_known_than(&look);
+        let is_told_better =
+            |last: &ClockReading| !last.has_moved() && last.is_better_known_than(&look);
         if !last.is_some_and(is_told_better) {
             self.looks.push(look);
             self.thin_out();
@@ -111,7 +112,7 @@ impl WallClock {
     }
 }
 
-impl Look {
+impl ClockReading {
     fn new(sent: Timestamp, received: Timestamp, wall_us: u64) -> Self {
         let wall_us = i64::try_from(wall_us).unwrap_or(i64::MAX);
         let ahead_of = |time| wall_us.saturating_sub(micros(time));

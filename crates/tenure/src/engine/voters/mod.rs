@@ -21,21 +21,21 @@ use std::{cell::RefCell, rc::Rc};
 
 use tenure_core::{Eligibility, MarkerCheck, MarkerMode, NodeId, Reply, Timestamp, Ttl};
 
-use self::record::Record;
+use self::record::VoterRecord;
 use crate::{clock as local, error::NodeError, node::Node};
 
 /// What is known of each node. An only one has nobody to outvote it, and nobody whom it could
 /// deceive: it is never ineligible.
 #[derive(Debug)]
 pub(super) struct Voters {
-    records: RefCell<Vec<Record>>,
+    records: RefCell<Vec<VoterRecord>>,
     is_sole: bool,
 }
 
 impl Voters {
     /// Of these nodes, each with its database, and whether it keeps its keys over a restart.
     pub(super) fn new(nodes: impl Iterator<Item = (Rc<dyn Node>, u32, bool)>) -> Self {
-        let record = |(node, database, is_durable)| Record::new(node, database, is_durable);
+        let record = |(node, database, is_durable)| VoterRecord::new(node, database, is_durable);
         let records: Vec<_> = nodes.map(record).collect();
         Self { is_sole: records.len() == 1, records: RefCell::new(records) }
     }
@@ -71,7 +71,7 @@ impl Voters {
     ///
     /// Why not.
     pub(super) fn is_counted(&self, id: NodeId) -> Result<(), NodeError> {
-        self.records.borrow().get(id.0).map_or(Ok(()), Record::is_counted)
+        self.records.borrow().get(id.0).map_or(Ok(()), VoterRecord::is_counted)
     }
 
     /// Whether a grant of this node is a vote, where nobody has a longer TTL.
@@ -119,10 +119,10 @@ impl Voters {
 }
 
 /// Looks whom the connections have met since the last time, in the order of the addresses.
-fn meet(records: &mut [Record]) {
-    records.iter_mut().for_each(Record::look_at_role);
+fn meet(records: &mut [VoterRecord]) {
+    records.iter_mut().for_each(VoterRecord::look_at_role);
     for index in 0..records.len() {
-        if !records.get(index).is_some_and(Record::has_news) {
+        if !records.get(index).is_some_and(VoterRecord::has_news) {
             continue;
         }
         let others = records.iter().enumerate().filter(|(other, _)| *other != index);

@@ -13,7 +13,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct VoterRecord {
     node: Rc<dyn Node>,
     /// The database that is selected there.
     database: u32,
@@ -23,12 +23,12 @@ pub(super) struct Record {
     /// The node that this one is a second address of.
     same_as: Option<Arc<str>>,
     pub(super) clock: WallClock,
-    logged: Logged,
+    logged: LoggedStates,
 }
 
 /// What was logged.
 #[derive(Debug, Default)]
-struct Logged {
+struct LoggedStates {
     /// That it is closed, for locks of this TTL.
     closed: Option<Ttl>,
     /// That the node hides its runs.
@@ -37,9 +37,9 @@ struct Logged {
     not_primary: bool,
 }
 
-impl Record {
+impl VoterRecord {
     pub(super) fn new(node: Rc<dyn Node>, database: u32, is_durable: bool) -> Self {
-        let (clock, logged) = (WallClock::default(), Logged::default());
+        let (clock, logged) = (WallClock::default(), LoggedStates::default());
         Self { node, database, is_durable, instance: None, same_as: None, clock, logged }
     }
 

@@ -7,7 +7,7 @@ use tenure_core::{Closure, MarkerCause, Op};
 use super::*;
 use crate::{
     error::NodeErrorKind,
-    node::{Call, RetryContext, ServerInstance, Waiter},
+    node::{PendingReply, RetryContext, ServerInstance, Waiter},
 };
 
 /// A node that knows its run, and is asked for nothing.
@@ -22,11 +22,11 @@ impl Node for Known {
         &self.name
     }
 
-    fn call(&self, _: Op, _: Duration) -> Call {
+    fn call(&self, _: Op, _: Duration) -> PendingReply {
         unreachable!("nothing is asked of it")
     }
 
-    fn call_waiting(&self, _: Op, _: &Rc<Waiter>, _: RetryContext, _: Duration) -> Call {
+    fn call_waiting(&self, _: Op, _: &Rc<Waiter>, _: RetryContext, _: Duration) -> PendingReply {
         unreachable!("nobody waits for it")
     }
 
@@ -48,11 +48,12 @@ impl Node for Known {
 }
 
 /// Nodes `a`, `b` and so on, and what is known of them.
-fn nodes(count: u8, is_durable: bool) -> (Vec<Rc<Known>>, Vec<Record>) {
+fn nodes(count: u8, is_durable: bool) -> (Vec<Rc<Known>>, Vec<VoterRecord>) {
     let name = |index| char::from(b'a' + index).to_string().into();
     let known = |index| Rc::new(Known { name: name(index), instance: RefCell::default() });
     let nodes: Vec<_> = (0..count).map(known).collect();
-    let record = |node: &Rc<Known>| Record::new(Rc::clone(node) as Rc<dyn Node>, 0, is_durable);
+    let record =
+        |node: &Rc<Known>| VoterRecord::new(Rc::clone(node) as Rc<dyn Node>, 0, is_durable);
     let records = nodes.iter().map(record).collect();
     (nodes, records)
 }
@@ -67,7 +68,7 @@ fn runs(node: &Known, id: &str, is_later: bool) {
 }
 
 /// Whether the record is ineligible at that time by a lock of at most so many seconds.
-fn reason(record: &mut Record, now: u64, longest: u64) -> Option<NodeErrorKind> {
+fn reason(record: &mut VoterRecord, now: u64, longest: u64) -> Option<NodeErrorKind> {
     let longest = Ttl::new(Duration::from_secs(longest)).unwrap();
     record.judge(at(now), longest).err().map(|error| error.kind())
 }
@@ -120,7 +121,7 @@ fn of_two_addresses_of_one_server_the_first_counts() {
         runs(node, id, false);
     }
     meet(&mut records);
-    let counted = |records: &[Record]| {
+    let counted = |records: &[VoterRecord]| {
         records.iter().map(|record| record.is_counted().is_ok()).collect::<Vec<_>>()
     };
     assert_eq!(counted(&records), [true, true, false]);

@@ -28,9 +28,9 @@ pub(crate) use self::place::Location;
 use self::{
     stopped::Obstacle,
     store::{Store, patience},
-    worker::{Request, Worker},
+    worker::{StoreRequest, Worker},
 };
-use super::{Call, Node, RetryContext, Waiter, waiter::Waiters};
+use super::{Node, PendingReply, RetryContext, Waiter, waiter::Waiters};
 use crate::{
     clock::{self, Timers},
     error::{NodeError, NodeErrorKind},
@@ -42,7 +42,7 @@ use crate::{
 pub(super) struct FileNode {
     name: Arc<str>,
     timers: Rc<Timers>,
-    requests: std_mpsc::Sender<Request>,
+    requests: std_mpsc::Sender<StoreRequest>,
     /// Ops that the thread has not finished.
     pending: Arc<AtomicUsize>,
     channel: Channel,
@@ -77,13 +77,13 @@ impl FileNode {
         node
     }
 
-    fn ask(&self, op: Op, limit: Duration) -> Call {
+    fn ask(&self, op: Op, limit: Duration) -> PendingReply {
         let (answer, answered) = oneshot::channel();
         let started = Arc::new(AtomicBool::new(false));
         let deadline = clock::now() + limit;
         let limit = self.timers.sleep_until(deadline + patience(&op));
         self.pending.fetch_add(1, Ordering::AcqRel);
-        let request = Request { op, deadline, started: Arc::clone(&started), answer };
+        let request = StoreRequest { op, deadline, started: Arc::clone(&started), answer };
         if self.requests.send(request).is_err() {
             self.pending.fetch_sub(1, Ordering::AcqRel);
         }
@@ -116,7 +116,7 @@ impl Node for FileNode {
         &self.name
     }
 
-    fn call(&self, op: Op, limit: Duration) -> Call {
+    fn call(&self, op: Op, limit: Duration) -> PendingReply {
         self.ask(op, limit)
     }
 
@@ -126,7 +126,7 @@ impl Node for FileNode {
         waiter: &Rc<Waiter>,
         context: RetryContext,
         limit: Duration,
-    ) -> Call {
+    ) -> PendingReply {
         self.waiters.give_place(&mut op, waiter, &self.channel, &context);
         self.ask(op, limit)
     }

@@ -9,7 +9,7 @@ use super::{
     boot::{Boot, BootUnknown},
     place::{self, Identity, Location, Unfit},
     sockets::{OwnSocket, Sockets},
-    table::{Fault, Table},
+    table::{Fault, StoredTable},
     turn::Turns,
 };
 
@@ -97,7 +97,7 @@ impl Opened {
         let at = self.boot.time();
         let wrote = Cell::new(false);
         let boot = self.boot.id();
-        let table = Table { transaction: &transaction, boot, at, present: &present, wrote };
+        let table = StoredTable { transaction: &transaction, boot, at, present: &present, wrote };
         table.prepare(self.is_ready)?;
         let (reply, wakes) = carry_out(op, &table)?;
         if table.wrote.get() {
@@ -110,7 +110,7 @@ impl Opened {
     }
 }
 
-fn carry_out(op: &Op, table: &Table<'_>) -> Result<(Reply, Vec<Wake>), Fault> {
+fn carry_out(op: &Op, table: &StoredTable<'_>) -> Result<(Reply, Vec<Wake>), Fault> {
     let at = table.at;
     Ok(match op {
         // A store that lost its rows is another store.

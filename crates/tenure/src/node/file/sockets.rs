@@ -60,7 +60,7 @@ impl Sockets {
     pub(super) fn bind(&self, channel: &Channel) -> io::Result<(OwnSocket, UnixDatagram)> {
         let name = name_of(channel).ok_or(io::ErrorKind::InvalidInput)?;
         place::make_private(&self.directory).map_err(io::Error::other)?;
-        let open = Open::new(&self.directory)?;
+        let open = Bound::new(&self.directory)?;
         self.sweep(&open);
         // It gets its name once it can be connected to: before, another client would remove it.
         let draft = format!("{DRAFT}{name}");
@@ -78,7 +78,7 @@ impl Sockets {
     }
 
     /// Removes some sockets whose clients have ended.
-    fn sweep(&self, open: &Open) {
+    fn sweep(&self, open: &Bound) {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         for entry in entries.take(MAX_SWEPT) {
             let name = entry.file_name();
@@ -99,7 +99,7 @@ impl Sockets {
 pub(super) struct Probe<'a> {
     sockets: &'a Sockets,
     /// Made at the first test: most transactions make none.
-    open: OnceCell<Option<Open>>,
+    open: OnceCell<Option<Bound>>,
 }
 
 impl Probe<'_> {
@@ -121,10 +121,10 @@ impl Probe<'_> {
         }
     }
 
-    fn open(&self) -> Option<&Open> {
+    fn open(&self) -> Option<&Bound> {
         let open = || {
             place::check_private(&self.sockets.directory).ok()?;
-            Open::new(&self.sockets.directory).ok()
+            Bound::new(&self.sockets.directory).ok()
         };
         self.open.get_or_init(open).as_ref()
     }
@@ -132,12 +132,12 @@ impl Probe<'_> {
 
 /// The directory, and a socket to connect and send from.
 #[derive(Debug)]
-struct Open {
+struct Bound {
     directory: place::Directory,
     socket: UnixDatagram,
 }
 
-impl Open {
+impl Bound {
     fn new(directory: &Path) -> io::Result<Self> {
         let directory = place::Directory::open(directory)?;
         let socket = UnixDatagram::unbound()?;

@@ -13,7 +13,7 @@ use super::store::Store;
 use crate::error::NodeError;
 
 /// One op on its way.
-pub(super) struct Request {
+pub(super) struct StoreRequest {
     pub(super) op: Op,
     pub(super) deadline: Timestamp,
     pub(super) started: Arc<AtomicBool>,
@@ -23,7 +23,7 @@ pub(super) struct Request {
 /// What the thread works with.
 pub(super) struct Worker {
     pub(super) store: Store,
-    pub(super) requests: std_mpsc::Receiver<Request>,
+    pub(super) requests: std_mpsc::Receiver<StoreRequest>,
     pub(super) pending: Arc<AtomicUsize>,
 }
 
@@ -31,7 +31,7 @@ impl Worker {
     /// Works until the node is gone.
     pub(super) fn run(mut self) {
         while let Ok(request) = self.requests.recv() {
-            let Request { op, deadline, started, answer } = request;
+            let StoreRequest { op, deadline, started, answer } = request;
             // As on a server: nobody waits for it, and nothing is lost when it is never done.
             if !answer.is_closed() || matches!(op, Op::Release { .. }) {
                 started.store(true, Ordering::Release);

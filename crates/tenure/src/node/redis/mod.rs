@@ -27,11 +27,11 @@ use tokio::sync::{Notify, oneshot};
 
 use self::{
     connection::Connection, greeting::OldConnections, pubsub_channel::Notifications,
-    request::Request,
+    request::RedisRequest,
 };
 use super::{
-    Call, Node, Reach, ReleaseListener, RetryContext, ServerInstance, Waiter, Watch, Watched,
-    instance::ServerInfo, waiter::Waiters, watch::Watches,
+    Node, PendingReply, Reach, ReleaseListener, RetryContext, ServerInstance, Waiter, Watch,
+    Watched, instance::ServerInfo, waiter::Waiters, watch::Watches,
 };
 use crate::{
     address::ServerAddress,
@@ -59,7 +59,7 @@ struct Shared {
     is_sole: bool,
     accepts_replica: Cell<bool>,
     /// Ops that no connection has taken yet.
-    queue: RefCell<VecDeque<Request>>,
+    queue: RefCell<VecDeque<RedisRequest>>,
     /// Wakes the node's task when the queue or `hang_up` changed.
     task: RefCell<Option<Waker>>,
     next_request: Cell<u64>,
@@ -132,7 +132,12 @@ impl RedisNode {
 }
 
 impl RedisNode {
-    fn ask(&self, op: Op, waiter: Option<(Rc<Waiter>, RetryContext)>, limit: Duration) -> Call {
+    fn ask(
+        &self,
+        op: Op,
+        waiter: Option<(Rc<Waiter>, RetryContext)>,
+        limit: Duration,
+    ) -> PendingReply {
         let shared = Rc::clone(&self.shared);
         if matches!(op, Op::Inspect { unproved: true, .. }) {
             shared.accepts_replica.set(true);
@@ -144,7 +149,7 @@ impl RedisNode {
         // A waiter's next op must not meet this one on the same connection, so one time-out is
         // enough to end that.
         let most_time_outs = if waiter.is_some() { 1 } else { MAX_TIME_OUTS };
-        shared.push(Request { op, number, waiter, answer, sent: Rc::clone(&sent) });
+        shared.push(RedisRequest { op, number, waiter, answer, sent: Rc::clone(&sent) });
         let deadline = clock::now() + limit;
         Box::pin(async move {
             tokio::select! {
@@ -165,7 +170,7 @@ impl Node for RedisNode {
         &self.shared.name
     }
 
-    fn call(&self, op: Op, limit: Duration) -> Call {
+    fn call(&self, op: Op, limit: Duration) -> PendingReply {
         self.ask(op, None, limit)
     }
 
@@ -175,7 +180,7 @@ impl Node for RedisNode {
         waiter: &Rc<Waiter>,
         context: RetryContext,
         limit: Duration,
-    ) -> Call {
+    ) -> PendingReply {
         self.shared.waiters.add(waiter);
         self.ask(op, Some((Rc::clone(waiter), context)), limit)
     }
@@ -236,7 +241,7 @@ impl Node for RedisNode {
 
     fn is_drained(&self) -> bool {
         let queue = self.shared.queue.borrow();
-        !self.shared.unsafe_to_close.get() && queue.iter().all(Request::is_pointless)
+        !self.shared.unsafe_to_close.get() && queue.iter().all(RedisRequest::is_pointless)
     }
 
     fn old_connections_are_closed(&self) -> bool {
@@ -249,7 +254,7 @@ impl Node for RedisNode {
 }
 
 impl Shared {
-    fn push(&self, request: Request) {
+    fn push(&self, request: RedisRequest) {
         self.queue.borrow_mut().push_back(request);
         self.wake();
     }

@@ -16,7 +16,7 @@ use tokio::{
     sync::oneshot,
 };
 
-use crate::address::Place;
+use crate::address::Endpoint;
 
 /// A connected socket, read and written without blocking.
 #[derive(Debug)]
@@ -27,16 +27,16 @@ pub(super) enum Stream {
 
 impl Stream {
     /// Connects to the first of the host's addresses that accepts.
-    pub(super) async fn connect(place: &Place) -> io::Result<Self> {
-        match place {
-            Place::Unix(path) => {
+    pub(super) async fn connect(endpoint: &Endpoint) -> io::Result<Self> {
+        match endpoint {
+            Endpoint::Unix(path) => {
                 let stream = UnixStream::connect(path).await.map_err(|error| match error.kind() {
                     io::ErrorKind::WouldBlock => io::Error::other("too many wait to connect there"),
                     _ => error,
                 });
                 Ok(Self::Unix(stream?))
             }
-            Place::Tcp { host, port } => {
+            Endpoint::Tcp { host, port } => {
                 let mut last = io::Error::other("the host name has no address");
                 for address in look_up(host, *port).await? {
                     match TcpStream::connect(address).await {

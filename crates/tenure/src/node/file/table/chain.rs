@@ -9,15 +9,15 @@ use tenure_core::Shown;
 
 use super::{
     Fault,
-    record::{COLUMNS, Record},
+    record::{COLUMNS, StoredLock},
 };
 
 /// Where a key is, or would be.
 #[derive(Debug)]
 pub(super) enum Found {
-    Here(Record),
+    Here(StoredLock),
     /// There is no row of this key. The one before it, which says so.
-    After(Vec<u8>, Record),
+    After(Vec<u8>, StoredLock),
 }
 
 /// All rows, from that of the empty key on, which is no lock's.
@@ -27,7 +27,7 @@ pub(super) struct Chain<'a>(pub(super) &'a Transaction<'a>);
 impl Chain<'_> {
     /// Makes the first row, of a store that is new.
     pub(super) fn begin(self) -> Result<(), Fault> {
-        self.put(FIRST, &Record::default())
+        self.put(FIRST, &StoredLock::default())
     }
 
     pub(super) fn find(self, key: &[u8]) -> Result<Found, Fault> {
@@ -42,8 +42,8 @@ impl Chain<'_> {
     }
 
     /// Writes a row whose place is known.
-    pub(super) fn put(self, key: &[u8], record: &Record) -> Result<(), Fault> {
-        let Record { next, boot, token, token_ends, life, number, number_ends, queue_ends } =
+    pub(super) fn put(self, key: &[u8], record: &StoredLock) -> Result<(), Fault> {
+        let StoredLock { next, boot, token, token_ends, life, number, number_ends, queue_ends } =
             record;
         let sum = record.sum(key);
         let values =
@@ -56,9 +56,9 @@ impl Chain<'_> {
     /// Writes a row behind the one before it.
     pub(super) fn insert(
         self,
-        (before, mut record_before): (Vec<u8>, Record),
+        (before, mut record_before): (Vec<u8>, StoredLock),
         key: &[u8],
-        mut record: Record,
+        mut record: StoredLock,
     ) -> Result<(), Fault> {
         record.next = record_before.next.replace(key.to_vec());
         self.put(&before, &record_before)?;
@@ -66,7 +66,7 @@ impl Chain<'_> {
     }
 
     /// Takes a row out.
-    pub(super) fn remove(self, key: &[u8], record: Record) -> Result<(), Fault> {
+    pub(super) fn remove(self, key: &[u8], record: StoredLock) -> Result<(), Fault> {
         let (before, mut record_before) = self.before(key)?;
         if record_before.next.as_deref() != Some(key) {
             return Err(damaged(key));
@@ -77,14 +77,14 @@ impl Chain<'_> {
         Ok(())
     }
 
-    fn before(self, key: &[u8]) -> Result<(Vec<u8>, Record), Fault> {
+    fn before(self, key: &[u8]) -> Result<(Vec<u8>, StoredLock), Fault> {
         let found = self.read("key < ?1 ORDER BY key DESC LIMIT 1", key)?;
         found.filter(|(before, _)| before.as_slice() < key).ok_or_else(|| damaged(key))
     }
 
-    fn read(self, which: &str, key: &[u8]) -> Result<Option<(Vec<u8>, Record)>, Fault> {
+    fn read(self, which: &str, key: &[u8]) -> Result<Option<(Vec<u8>, StoredLock)>, Fault> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE {which}");
-        let found = self.0.query_row(&sql, [key], Record::read).optional()?;
+        let found = self.0.query_row(&sql, [key], StoredLock::read).optional()?;
         found.map(|sound| sound.ok_or_else(|| damaged(key))).transpose()
     }
 }

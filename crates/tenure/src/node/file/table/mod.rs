@@ -13,11 +13,11 @@ use tenure_core::{Channel, FENCE_FLOOR_TTL, LockKey, NodeTime, Row, Stored, Valu
 pub(super) use self::fault::Fault;
 use self::{
     chain::{Chain, Found, damaged},
-    record::{Record, sum},
+    record::{StoredLock, sum},
 };
 
 /// The tables during one transaction.
-pub(super) struct Table<'a> {
+pub(super) struct StoredTable<'a> {
     pub(super) transaction: &'a Transaction<'a>,
     /// Which boot this is.
     pub(super) boot: &'a str,
@@ -27,7 +27,7 @@ pub(super) struct Table<'a> {
     pub(super) wrote: Cell<bool>,
 }
 
-impl Table<'_> {
+impl StoredTable<'_> {
     /// Makes the tables in a file that is empty, and checks any other, unless that was done.
     pub(super) fn prepare(&self, is_done: bool) -> Result<(), Fault> {
         let mode = self.transaction.query_row("PRAGMA journal_mode", [], |row| row.get(0));
@@ -113,13 +113,13 @@ impl Table<'_> {
         true
     }
 
-    fn load_queue(&self, key: &LockKey) -> Result<Members, Fault> {
+    fn load_queue(&self, key: &LockKey) -> Result<QueueMembers, Fault> {
         let sql = "SELECT score, member, sum FROM queue WHERE key = ?1";
         let mut select = self.transaction.prepare(sql)?;
         let entry = |row: &rusqlite::Row<'_>| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, i64>(2)?))
         };
-        let mut members = Members::new();
+        let mut members = QueueMembers::new();
         for found in select.query_map([key.as_bytes()], entry)? {
             let (score, member, sum) = found?;
             if sum != entry_sum(key, score, &member) {
@@ -137,14 +137,14 @@ impl Table<'_> {
             Found::Here(record) if row.is_empty() => return chain.remove(key, record),
             Found::After(..) if row.is_empty() => return Ok(()),
             Found::Here(record) => (record, None),
-            Found::After(before, record) => (Record::default(), Some((before, record))),
+            Found::After(before, record) => (StoredLock::default(), Some((before, record))),
         };
         let number = row.fence.as_ref().and_then(bytes);
         let number = number.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
         let token_ends = ends_ms(row.lock.as_ref());
         let is_same = row.lock == stored.lock;
         let life = if is_same { record.life } else { (token_ends - signed(self.at.ttl_ms)).max(0) };
-        let record = Record {
+        let record = StoredLock {
             next: record.next,
             boot: Some(self.boot.to_owned()),
             token: row.lock.as_ref().and_then(bytes).map(<[u8]>::to_vec),
@@ -160,7 +160,12 @@ impl Table<'_> {
         }
     }
 
-    fn save_queue(&self, key: &LockKey, was: &Members, is: &Members) -> Result<(), Fault> {
+    fn save_queue(
+        &self,
+        key: &LockKey,
+        was: &QueueMembers,
+        is: &QueueMembers,
+    ) -> Result<(), Fault> {
         for (score, member) in was.difference(is) {
             let sql = "DELETE FROM queue WHERE key = ?1 AND score = ?2 AND member = ?3";
             let values = params![key.as_bytes(), signed(*score), member];
@@ -176,10 +181,10 @@ impl Table<'_> {
     }
 }
 
-type Members = BTreeSet<(u64, Vec<u8>)>;
+type QueueMembers = BTreeSet<(u64, Vec<u8>)>;
 
-fn members(row: &Row) -> &Members {
-    const NONE: &Members = &Members::new();
+fn members(row: &Row) -> &QueueMembers {
+    const NONE: &QueueMembers = &QueueMembers::new();
     match row.queue.as_ref().map(|stored| &stored.value) {
         Some(Value::Sorted(members)) => members,
         _ => NONE,

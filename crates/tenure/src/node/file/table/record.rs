@@ -4,7 +4,7 @@ use rusqlite::Row;
 
 /// The content of the row of a key. Times are in milliseconds, on the clock of the boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct StoredLock {
     /// The next larger key that has a row.
     pub(super) next: Option<Vec<u8>>,
     /// Which boot the times are of; none in the first row, which has none.
@@ -18,7 +18,7 @@ pub(super) struct Record {
     pub(super) queue_ends: i64,
 }
 
-impl Record {
+impl StoredLock {
     /// Reads the columns in the order of [`COLUMNS`]; `None` when they are not what was written
     /// under this key.
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Option<(Vec<u8>, Self)>> {

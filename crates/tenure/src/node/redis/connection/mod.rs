@@ -18,7 +18,7 @@ use tokio::io::ReadBuf;
 
 use self::outgoing::RefusedForm;
 use super::{
-    Notifications, Request, Shared,
+    Notifications, RedisRequest, Shared,
     greeting::{Greeting, OldConnections},
     in_flight::{Expected, InFlight},
     pubsub_channel::PubSubChannel,
@@ -135,29 +135,29 @@ impl Connection {
         let mut limit = pin!(self.shared.timers.sleep_until(clock::now() + CONNECT_LIMIT));
         loop {
             let turn = poll_fn(|cx| match self.poll_turn(cx, old) {
-                Poll::Ready(Turn::Over(error)) => Poll::Ready(Turn::Over(error)),
+                Poll::Ready(TurnEnd::Over(error)) => Poll::Ready(TurnEnd::Over(error)),
                 _ if !self.greeting.is_over() && limit.as_mut().poll(cx).is_ready() => {
-                    Poll::Ready(Turn::Over(self.shared.error(NodeErrorKind::TimedOut)))
+                    Poll::Ready(TurnEnd::Over(self.shared.error(NodeErrorKind::TimedOut)))
                 }
                 turn => turn,
             });
             match turn.await {
-                Turn::Over(error) => return error,
+                TurnEnd::Over(error) => return error,
                 // Timers first, whatever else the server has sent.
-                Turn::Full => tokio::task::yield_now().await,
+                TurnEnd::Full => tokio::task::yield_now().await,
             }
         }
     }
 
     /// Moves bytes both ways until the socket has nothing left for now, or for at most one
     /// turn.
-    fn poll_turn(&mut self, cx: &mut Context<'_>, old: &mut OldConnections) -> Poll<Turn> {
+    fn poll_turn(&mut self, cx: &mut Context<'_>, old: &mut OldConnections) -> Poll<TurnEnd> {
         self.shared.task.replace(Some(cx.waker().clone()));
         let mut wrote_last = false;
         let mut left = MAX_READ;
         loop {
             if self.shared.hang_up.take() {
-                return Poll::Ready(Turn::Over(self.shared.error(NodeErrorKind::TimedOut)));
+                return Poll::Ready(TurnEnd::Over(self.shared.error(NodeErrorKind::TimedOut)));
             }
             // First what has come: ops are not put on a connection that is known to be over.
             let moved = self.poll_replies(cx, old, &mut left).and_then(|read| {
@@ -169,12 +169,12 @@ impl Connection {
                 }
             });
             match moved {
-                Ok(_) if left == 0 => return Poll::Ready(Turn::Full),
+                Ok(_) if left == 0 => return Poll::Ready(TurnEnd::Full),
                 Ok((false, false)) if !(wrote_last && self.listen_closely()) => {
                     return Poll::Pending;
                 }
                 Ok((_, wrote)) => wrote_last = wrote,
-                Err(error) => return Poll::Ready(Turn::Over(error)),
+                Err(error) => return Poll::Ready(TurnEnd::Over(error)),
             }
         }
     }
@@ -295,7 +295,7 @@ const CHUNK: usize = 8 * 1_024;
 const MAX_READ: usize = 8 * CHUNK;
 
 /// What a turn ended with.
-enum Turn {
+enum TurnEnd {
     /// There may be more to read.
     Full,
     /// The end of the connection.
