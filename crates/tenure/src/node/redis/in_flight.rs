@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use tenure_core::{Channel, LockKey, Op, Timestamp};
 
-use super::RedisRequest;
+use super::Request;
 
 /// What the next reply answers.
 pub(super) enum Expected {
     /// An op.
     Op {
-        request: RedisRequest,
+        request: Request,
         /// The whole script was sent, not its SHA-1.
         in_full: bool,
         /// It proves the user's rights, or is refused.
@@ -82,7 +82,7 @@ impl InFlight {
     }
 
     /// The ops among them.
-    pub(super) fn requests(&self) -> impl Iterator<Item = &RedisRequest> {
+    pub(super) fn requests(&self) -> impl Iterator<Item = &Request> {
         self.queue.iter().filter_map(|expected| match expected {
             Expected::Op { request, .. } => Some(request),
             _ => None,

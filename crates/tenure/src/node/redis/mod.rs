@@ -27,7 +27,7 @@ use tokio::sync::{Notify, oneshot};
 
 use self::{
     connection::Connection, greeting::OldConnections, pubsub_channel::Notifications,
-    request::RedisRequest,
+    request::Request,
 };
 use super::{
     Node, PendingReply, Reach, ReleaseListener, RetryContext, ServerInstance, Waiter, Watch,
@@ -59,7 +59,7 @@ struct Shared {
     is_sole: bool,
     accepts_replica: Cell<bool>,
     /// Ops that no connection has taken yet.
-    queue: RefCell<VecDeque<RedisRequest>>,
+    queue: RefCell<VecDeque<Request>>,
     /// Wakes the node's task when the queue or `hang_up` changed.
     task: RefCell<Option<Waker>>,
     next_request: Cell<u64>,
@@ -149,7 +149,7 @@ impl RedisNode {
         // A waiter's next op must not meet this one on the same connection, so one time-out is
         // enough to end that.
         let most_time_outs = if waiter.is_some() { 1 } else { MAX_TIME_OUTS };
-        shared.push(RedisRequest { op, number, waiter, answer, sent: Rc::clone(&sent) });
+        shared.push(Request { op, number, waiter, answer, sent: Rc::clone(&sent) });
         let deadline = clock::now() + limit;
         Box::pin(async move {
             tokio::select! {
@@ -241,7 +241,7 @@ impl Node for RedisNode {
 
     fn is_drained(&self) -> bool {
         let queue = self.shared.queue.borrow();
-        !self.shared.unsafe_to_close.get() && queue.iter().all(RedisRequest::is_pointless)
+        !self.shared.unsafe_to_close.get() && queue.iter().all(Request::is_pointless)
     }
 
     fn old_connections_are_closed(&self) -> bool {
@@ -254,7 +254,7 @@ impl Node for RedisNode {
 }
 
 impl Shared {
-    fn push(&self, request: RedisRequest) {
+    fn push(&self, request: Request) {
         self.queue.borrow_mut().push_back(request);
         self.wake();
     }
@@ -394,8 +394,7 @@ const MAX_TIME_OUTS: u32 = 2;
 /// A server that restarts is back within milliseconds, and a holder wants it soon.
 const MIN_PAUSE: Duration = Duration::from_millis(5);
 
-/// A connection that lasted so long was no failure: the next one is made soon. One that a server
-/// greets and ends again and again counts as one that cannot be made.
+/// A connection that lasted this long had been established: the next one is opened soon.
 const SETTLED: Duration = Duration::from_secs(1);
 
 /// Four connection attempts a second do no harm, and a shorter outage is over sooner.

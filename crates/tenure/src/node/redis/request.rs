@@ -12,7 +12,7 @@ use crate::{
 
 /// One op on its way.
 #[derive(Debug)]
-pub(super) struct RedisRequest {
+pub(super) struct Request {
     pub(super) op: Op,
     pub(super) number: u64,
     /// The waiter, beside the caller: it gets its place when the connection is known.
@@ -21,7 +21,7 @@ pub(super) struct RedisRequest {
     pub(super) sent: Rc<Cell<bool>>,
 }
 
-impl RedisRequest {
+impl Request {
     /// Whether nobody waits for it and nothing is lost when it is never sent.
     pub(super) fn is_pointless(&self) -> bool {
         self.answer.is_closed() && !matches!(self.op, Op::Release { .. })

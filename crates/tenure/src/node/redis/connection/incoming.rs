@@ -10,7 +10,7 @@ use super::{
         subscriptions::{self, Message},
         tracking::{self, Changed},
     },
-    Connection, Expected, NodeError, Notifications, OldConnections, RedisRequest, Tracking,
+    Connection, Expected, NodeError, Notifications, OldConnections, Request, Tracking,
     outgoing::{Form, RefusedForm},
 };
 use crate::clock;
@@ -142,7 +142,7 @@ impl Connection {
 
     fn reply(
         &mut self,
-        request: RedisRequest,
+        request: Request,
         in_full: bool,
         incoming: Incoming,
     ) -> Result<(), NodeError> {
@@ -198,7 +198,7 @@ impl Connection {
 
     /// The server has forgotten its scripts. The op was not applied; one that nobody waits for any
     /// more is dropped, and so is one whose undoing is already on its way: it would come after it.
-    fn send_again(&mut self, request: RedisRequest) {
+    fn send_again(&mut self, request: Request) {
         self.sent_scripts.clear();
         let mut queue = self.shared.queue.borrow_mut();
         let is_undone =

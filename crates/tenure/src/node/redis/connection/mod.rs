@@ -18,7 +18,7 @@ use tokio::io::ReadBuf;
 
 use self::outgoing::RefusedForm;
 use super::{
-    Notifications, RedisRequest, Shared,
+    Notifications, Request, Shared,
     greeting::{Greeting, OldConnections},
     in_flight::{Expected, InFlight},
     pubsub_channel::PubSubChannel,

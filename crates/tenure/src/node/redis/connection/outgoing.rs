@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use tenure_core::{Channel, LockKey, Op, script::Call};
 
-use super::{Connection, Expected, Notifications, RedisRequest, resp};
+use super::{Connection, Expected, Notifications, Request, resp};
 use crate::clock;
 
 /// How a script is sent.
@@ -62,9 +62,8 @@ impl Connection {
     }
 
     /// Puts a waiter's place on this connection into its op, where the server notifies waiters.
-    fn give_place(&mut self, request: &mut RedisRequest) {
-        let RedisRequest { op: Op::Acquire { place, .. }, waiter: Some(waiter), .. } = request
-        else {
+    fn give_place(&mut self, request: &mut Request) {
+        let Request { op: Op::Acquire { place, .. }, waiter: Some(waiter), .. } = request else {
             return;
         };
         let (waiter, context) = waiter;
@@ -96,7 +95,7 @@ impl Connection {
     /// Sends a script by its SHA-1, or in full the first time on this connection: a server that
     /// does not know it would answer out of order with the requests behind it. Until a lease was
     /// begun on it, each that is to begin one proves the user's rights.
-    fn send(&mut self, request: RedisRequest) {
+    fn send(&mut self, request: Request) {
         let mut call = Call::new(&request.op, request.number);
         let proves_rights = !self.has_rights && call.prove_rights();
         let Call { script, keys, args, .. } = call;

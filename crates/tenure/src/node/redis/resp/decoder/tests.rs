@@ -52,7 +52,7 @@ fn every_kind_of_reply_is_read_whole_or_in_pieces() {
 fn what_is_not_resp_is_refused() {
     let deep = "*1\r\n".repeat(20) + ":1\r\n";
     for bytes in [
-        "HTTP/1.1 400 Bad RedisRequest\r\n",
+        "HTTP/1.1 400 Bad Request\r\n",
         "\r\n",
         "$-2\r\n",
         "$+1\r\na\r\n",
