@@ -1,4 +1,4 @@
-//! Everything the tool waits for, through one door.
+//! The signals and wake-ups that the tool waits for, through one self-pipe.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +18,7 @@ use signal_hook::{
     iterator::{backend::SignalDelivery, exfiltrator::SignalOnly},
 };
 
-use crate::system::{Alarm, Moment, is_ignored, receive};
+use crate::system::{Moment, SystemTimer, is_ignored, receive};
 
 /// Something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +38,9 @@ pub(crate) enum Event {
 pub(crate) struct Events {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
     came: VecDeque<i32>,
-    door: Arc<Door>,
+    self_pipe: Arc<SelfPipe>,
     waker: Waker,
-    alarm: Alarm,
+    timer: SystemTimer,
 }
 
 impl Events {
@@ -52,14 +52,15 @@ impl Events {
     pub(crate) fn watch() -> io::Result<Self> {
         let (reader, writer) = UnixStream::pair()?;
         writer.set_nonblocking(true)?;
-        let door = Arc::new(Door { woken: AtomicBool::new(false), socket: writer.try_clone()? });
+        let self_pipe =
+            Arc::new(SelfPipe { woken: AtomicBool::new(false), socket: writer.try_clone()? });
         let wanted = HANDED_ON.into_iter().filter(|signal| !is_ignored(*signal));
         // Watched even when it was ignored: else the kernel would throw away how the command ended.
         let wanted: Vec<i32> = wanted.chain([SIGCHLD]).collect();
         receive(&wanted);
         let delivery = SignalDelivery::with_pipe(reader, writer, SignalOnly, wanted)?;
-        let waker = Waker::from(Arc::clone(&door));
-        Ok(Self { delivery, came: VecDeque::new(), door, waker, alarm: Alarm::new()? })
+        let waker = Waker::from(Arc::clone(&self_pipe));
+        Ok(Self { delivery, came: VecDeque::new(), self_pipe, waker, timer: SystemTimer::new()? })
     }
 
     /// Reports one more signal, unless the tool was started with it ignored.
@@ -82,13 +83,13 @@ impl Events {
             if let Some(signal) = self.came.pop_front() {
                 return Some(Event::Signal(signal));
             }
-            if self.door.woken.swap(false, Ordering::AcqRel) {
+            if self.self_pipe.woken.swap(false, Ordering::AcqRel) {
                 return Some(Event::Woken);
             }
             if until.is_some_and(|until| until <= Moment::now()) {
                 return None;
             }
-            self.alarm.wait(self.delivery.get_read().as_fd(), until);
+            self.timer.wait(self.delivery.get_read().as_fd(), until);
         }
     }
 
@@ -121,12 +122,12 @@ impl Events {
 const HANDED_ON: [i32; 6] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
 
 #[derive(Debug)]
-struct Door {
+struct SelfPipe {
     woken: AtomicBool,
     socket: UnixStream,
 }
 
-impl Wake for Door {
+impl Wake for SelfPipe {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

@@ -8,7 +8,7 @@ use std::{
 use tenure_testkit::fuzz;
 
 use crate::{
-    args::{self, Parsed},
+    args::{self, CommandLine},
     duration,
 };
 
@@ -18,7 +18,7 @@ fn fuzz_options() {
         let words = input.split(|byte| *byte == 0).map(|word| OsStr::from_bytes(word).to_owned());
         let line = std::iter::once(OsString::from("tenure")).chain(words);
         match args::parse(line) {
-            Ok(Parsed::Run(run)) => format!("run {} {}", run.args.len(), run.verbose),
+            Ok(CommandLine::Run(run)) => format!("run {} {}", run.args.len(), run.verbose),
             Ok(parsed) => format!("{parsed:?}").chars().take(8).collect(),
             Err(failure) => {
                 let message = failure.message.unwrap_or_default();

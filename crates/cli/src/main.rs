@@ -20,18 +20,18 @@ mod system;
 
 use std::process::ExitCode;
 
-use self::{args::Parsed, failure::Failure};
+use self::{args::CommandLine, failure::Failure};
 
 fn main() -> ExitCode {
     system::outlive_file_limits();
     let outcome = args::parse(std::env::args_os()).and_then(|parsed| match parsed {
-        Parsed::Run(wanted) => run::run(&wanted),
-        Parsed::Acquire(wanted) => script::acquire(&wanted),
-        Parsed::Extend(wanted) => script::extend(&wanted),
-        Parsed::Release(wanted) => script::release(&wanted),
-        Parsed::Status(wanted) => script::status(&wanted),
-        Parsed::Init(wanted) => script::init(&wanted),
-        Parsed::Text(text) => output::show(&text).map(|()| 0),
+        CommandLine::Run(wanted) => run::run(&wanted),
+        CommandLine::Acquire(wanted) => script::acquire(&wanted),
+        CommandLine::Extend(wanted) => script::extend(&wanted),
+        CommandLine::Release(wanted) => script::release(&wanted),
+        CommandLine::Status(wanted) => script::status(&wanted),
+        CommandLine::Init(wanted) => script::init(&wanted),
+        CommandLine::Text(text) => output::show(&text).map(|()| 0),
     });
     let code = outcome.map_or_else(|failure: Failure| failure.tell(), ExitCode::from);
     messages::flush();

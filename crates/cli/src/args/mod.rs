@@ -14,8 +14,8 @@ use clap::{
 };
 
 pub(crate) use self::{
-    run::Run,
-    script::{Acquire, Extend, Init, Release, Status, TOKEN, Target},
+    run::RunArgs,
+    script::{AcquireArgs, ExtendArgs, InitArgs, LockArgs, ReleaseArgs, StatusArgs, TOKEN},
 };
 use crate::{
     exit,
@@ -24,19 +24,19 @@ use crate::{
 
 /// What the command line comes to.
 #[derive(Debug)]
-pub(crate) enum Parsed {
+pub(crate) enum CommandLine {
     /// A command to run.
-    Run(Run),
+    Run(RunArgs),
     /// A lock to acquire and to leave held.
-    Acquire(Acquire),
+    Acquire(AcquireArgs),
     /// A lock to extend.
-    Extend(Extend),
+    Extend(ExtendArgs),
     /// A lock to release.
-    Release(Release),
+    Release(ReleaseArgs),
     /// A lock to look at.
-    Status(Status),
+    Status(StatusArgs),
     /// Servers to open by hand.
-    Init(Init),
+    Init(InitArgs),
     /// A text to print: the help, or the version.
     Text(String),
 }
@@ -46,28 +46,28 @@ pub(crate) enum Parsed {
 /// # Errors
 ///
 /// What is wrong with them, found before anything is sent.
-pub(crate) fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Failure> {
+pub(crate) fn parse(line: impl IntoIterator<Item = OsString>) -> Result<CommandLine, Failure> {
     let line: Vec<OsString> = line.into_iter().collect();
     let matches = match tenure().try_get_matches_from(&line) {
         Ok(matches) => matches,
         Err(error) => return unparsed(&error, &line),
     };
     match matches.subcommand() {
-        Some(("run", matches)) => Run::read(matches, &line).map(Parsed::Run),
-        Some(("acquire", matches)) => Acquire::read(matches).map(Parsed::Acquire),
-        Some(("extend", matches)) => Extend::read(matches).map(Parsed::Extend),
-        Some(("release", matches)) => Release::read(matches).map(Parsed::Release),
-        Some(("status", matches)) => Status::read(matches).map(Parsed::Status),
-        Some(("init", matches)) => Init::read(matches).map(Parsed::Init),
+        Some(("run", matches)) => RunArgs::read(matches, &line).map(CommandLine::Run),
+        Some(("acquire", matches)) => AcquireArgs::read(matches).map(CommandLine::Acquire),
+        Some(("extend", matches)) => ExtendArgs::read(matches).map(CommandLine::Extend),
+        Some(("release", matches)) => ReleaseArgs::read(matches).map(CommandLine::Release),
+        Some(("status", matches)) => StatusArgs::read(matches).map(CommandLine::Status),
+        Some(("init", matches)) => InitArgs::read(matches).map(CommandLine::Init),
         _ => Err(Failure::new(exit::USAGE, "no such command")),
     }
 }
 
 /// A help text, or what is wrong, as one line, with what was probably meant.
-fn unparsed(error: &clap::Error, line: &[OsString]) -> Result<Parsed, Failure> {
+fn unparsed(error: &clap::Error, line: &[OsString]) -> Result<CommandLine, Failure> {
     let text = error.render().to_string();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return Ok(Parsed::Text(text));
+        return Ok(CommandLine::Text(text));
     }
     let words = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {

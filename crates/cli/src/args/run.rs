@@ -12,12 +12,12 @@ use super::options;
 use crate::{
     duration, exit,
     failure::Failure,
-    run::{RESERVE, Target},
+    run::{RESERVE, ReportTarget},
 };
 
 /// `tenure run`.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// The address of the server.
     pub(crate) server: String,
     /// The key's lifetime.
@@ -37,7 +37,7 @@ pub(crate) struct Run {
     /// The exit code when another holds the lock.
     pub(crate) busy: u8,
     /// Where to say in JSON what became of it.
-    pub(crate) report: Option<Target>,
+    pub(crate) report: Option<ReportTarget>,
     /// Say on standard error what is going on.
     pub(crate) verbose: bool,
     /// The lock's key.
@@ -48,7 +48,7 @@ pub(crate) struct Run {
     pub(crate) args: Vec<OsString>,
 }
 
-impl Run {
+impl RunArgs {
     /// Reads what the parser has found in this line.
     pub(super) fn read(matches: &ArgMatches, line: &[OsString]) -> Result<Self, Failure> {
         let words = matches.get_many::<OsString>("words").unwrap_or_default();
@@ -89,7 +89,7 @@ impl Run {
             busy,
             report: matches
                 .get_one::<OsString>("report")
-                .map(|text| Target::read(OsStr::new(text))),
+                .map(|text| ReportTarget::read(OsStr::new(text))),
             verbose: matches.get_flag("verbose"),
             key,
             program,

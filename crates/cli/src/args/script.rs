@@ -10,7 +10,7 @@ use crate::{exit, failure::Failure};
 
 /// What the four have in common.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct LockArgs {
     /// The address of the server.
     pub(crate) server: String,
     /// The lock's key.
@@ -19,7 +19,7 @@ pub(crate) struct Target {
     pub(crate) shown: String,
 }
 
-impl Target {
+impl LockArgs {
     fn read(matches: &ArgMatches) -> Result<Self, Failure> {
         let (key, shown) = options::given_key(matches);
         Ok(Self { server: options::server(matches)?, key, shown })
@@ -28,8 +28,8 @@ impl Target {
 
 /// `tenure acquire`.
 #[derive(Debug)]
-pub(crate) struct Acquire {
-    pub(crate) target: Target,
+pub(crate) struct AcquireArgs {
+    pub(crate) lock: LockArgs,
     pub(crate) ttl: Duration,
     pub(crate) max_ttl: Option<Duration>,
     pub(crate) node_limit: Option<Duration>,
@@ -42,24 +42,24 @@ pub(crate) struct Acquire {
 
 /// `tenure extend`.
 #[derive(Debug)]
-pub(crate) struct Extend {
-    pub(crate) target: Target,
+pub(crate) struct ExtendArgs {
+    pub(crate) lock: LockArgs,
     pub(crate) token: Token,
     pub(crate) ttl: Duration,
 }
 
 /// `tenure release`.
 #[derive(Debug)]
-pub(crate) struct Release {
-    pub(crate) target: Target,
+pub(crate) struct ReleaseArgs {
+    pub(crate) lock: LockArgs,
     /// `None` when none was given, which is refused, but not before the holder is looked up.
     pub(crate) token: Option<Token>,
 }
 
 /// `tenure status`.
 #[derive(Debug)]
-pub(crate) struct Status {
-    pub(crate) target: Target,
+pub(crate) struct StatusArgs {
+    pub(crate) lock: LockArgs,
     pub(crate) max_ttl: Option<Duration>,
     pub(crate) unproved: bool,
     pub(crate) json: bool,
@@ -67,13 +67,13 @@ pub(crate) struct Status {
 
 /// `tenure init`.
 #[derive(Debug)]
-pub(crate) struct Init {
+pub(crate) struct InitArgs {
     /// The addresses of the servers.
     pub(crate) server: String,
     pub(crate) max_ttl: Duration,
 }
 
-impl Init {
+impl InitArgs {
     pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
         let server = options::server(matches)?;
         let is_server = |address: &str| {
@@ -93,11 +93,11 @@ impl Init {
 /// Unless somebody sets a longer one, nobody's is.
 const DEFAULT_MAX_TTL: Duration = Duration::from_secs(30);
 
-impl Acquire {
+impl AcquireArgs {
     pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
         let (wait, busy) = options::wait(matches);
         Ok(Self {
-            target: Target::read(matches)?,
+            lock: LockArgs::read(matches)?,
             ttl: options::needed_ttl(matches),
             max_ttl: matches.get_one("max-ttl").copied(),
             node_limit: matches.get_one("node-limit").copied(),
@@ -110,27 +110,27 @@ impl Acquire {
     }
 }
 
-impl Extend {
+impl ExtendArgs {
     pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
         let none = || Failure::new(exit::USAGE, "no token is given").hint(TOKEN);
         Ok(Self {
-            target: Target::read(matches)?,
+            lock: LockArgs::read(matches)?,
             token: options::given_token(matches)?.ok_or_else(none)?,
             ttl: options::needed_ttl(matches),
         })
     }
 }
 
-impl Release {
+impl ReleaseArgs {
     pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
-        Ok(Self { target: Target::read(matches)?, token: options::given_token(matches)? })
+        Ok(Self { lock: LockArgs::read(matches)?, token: options::given_token(matches)? })
     }
 }
 
-impl Status {
+impl StatusArgs {
     pub(super) fn read(matches: &ArgMatches) -> Result<Self, Failure> {
         Ok(Self {
-            target: Target::read(matches)?,
+            lock: LockArgs::read(matches)?,
             max_ttl: matches.get_one("max-ttl").copied(),
             unproved: matches.get_flag("unproved"),
             json: matches.get_flag("json"),

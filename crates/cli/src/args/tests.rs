@@ -6,10 +6,10 @@ use tenure::Wait;
 
 use super::*;
 
-fn parsed(words: &[&str]) -> Result<Run, String> {
+fn parsed(words: &[&str]) -> Result<RunArgs, String> {
     let line = ["tenure", "run", "--server", "memory://"].iter().chain(words);
     match parse(line.map(OsString::from)) {
-        Ok(Parsed::Run(run)) => Ok(run),
+        Ok(CommandLine::Run(run)) => Ok(run),
         Ok(other) => Err(format!("{other:?}")),
         Err(failure) => Err(failure.message.unwrap_or_default()),
     }

@@ -23,54 +23,54 @@ use crate::{
     exit,
     failure::{self, Failure},
     messages::say,
-    system::{self, Process, adopt_orphans, descendants},
+    system::{self, ProcessInfo, adopt_orphans, descendants},
 };
 
 /// The running command and everything that it starts.
 ///
-/// Its own process is not reaped before [`Child::look`] says how it ended, so until then its number
-/// is no other process's.
+/// Only [`Child::try_wait`] reaps its process, so until it returns [`ChildState::Ended`] the number
+/// belongs to no other process.
 #[derive(Debug)]
 pub(crate) struct Child {
     pid: Pid,
     /// How it ended, once it is reaped.
-    end: Cell<Option<End>>,
+    end: Cell<Option<CommandEnd>>,
     /// Children that the tool had before: the program that it replaced has started them.
-    strangers: Vec<Process>,
+    strangers: Vec<ProcessInfo>,
     /// It was said that a process cannot be signalled.
     refusal_was_said: Cell<bool>,
 }
 
-/// What a look at the command shows.
+/// The state of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ChildState {
     /// Nothing new.
     Running,
     /// A signal stopped it.
     Stopped(i32),
     /// It has ended, and is reaped.
-    Ended(End),
+    Ended(CommandEnd),
 }
 
 /// The processes below the command that are left after a kill.
 #[derive(Debug)]
-pub(crate) enum Left {
+pub(crate) enum Survivors {
     /// Those that cannot be signalled, if any.
-    Refusing(Vec<Process>),
+    Refusing(Vec<ProcessInfo>),
     /// Some may be dying.
-    Dying(Vec<Process>),
+    Dying(Vec<ProcessInfo>),
 }
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum CommandEnd {
     /// By itself, with this status.
     Status(u8),
     /// By this signal.
     Signal(i32),
 }
 
-impl End {
+impl CommandEnd {
     /// The code as a shell reports it.
     pub(crate) fn code(self) -> u8 {
         match self {
@@ -145,7 +145,7 @@ impl Child {
 
     /// Sends a signal to the command and to all processes below it, to none of them twice. Returns
     /// those below it that cannot be signalled.
-    pub(crate) fn signal_all(&self, number: i32) -> Vec<Process> {
+    pub(crate) fn signal_all(&self, number: i32) -> Vec<ProcessInfo> {
         self.signal(number);
         let Some(signal) = Signal::from_named_raw(number) else { return Vec::new() };
         let group = self.pid.as_raw_nonzero().get();
@@ -164,17 +164,17 @@ impl Child {
     }
 
     /// Kills the command and all processes below it, and those that they start before they die.
-    pub(crate) fn kill_all(&self) -> Left {
+    pub(crate) fn kill_all(&self) -> Survivors {
         // A process that starts another and ends may be gone from each list before it is killed,
         // but not from list after list.
         for _ in 0..MAX_ROUNDS {
             let refusing = self.signal_all(libc::SIGKILL);
             self.reap();
             if self.others().len() <= refusing.len() {
-                return Left::Refusing(refusing);
+                return Survivors::Refusing(refusing);
             }
         }
-        Left::Dying(self.others())
+        Survivors::Dying(self.others())
     }
 
     /// Says once that a process of other credentials cannot be ended.
@@ -182,7 +182,7 @@ impl Child {
         if self.refusal_was_said.replace(true) {
             return;
         }
-        let name = Process::find(pid).map(|process| format!(" ({})", process.name));
+        let name = ProcessInfo::find(pid).map(|process| format!(" ({})", process.name));
         say(&format!(
             "process {pid}{} runs with other credentials and cannot be signalled: it may work on \
              without the lock; run `sudo tenure run`, not `tenure run sudo`",
@@ -191,7 +191,7 @@ impl Child {
     }
 
     /// The processes below the tool that the command has started, without the command itself.
-    pub(crate) fn others(&self) -> Vec<Process> {
+    pub(crate) fn others(&self) -> Vec<ProcessInfo> {
         let mut all = descendants(&self.strangers);
         all.retain(|process| process.pid != self.pid || self.end.get().is_some());
         all
@@ -203,21 +203,21 @@ impl Child {
         !self.others().is_empty() || test_kill_process_group(self.pid).is_ok()
     }
 
-    /// Looks what has become of it, without waiting, and reaps the orphans that the tool has
+    /// Returns the state of the command without blocking, and reaps the orphans that the tool has
     /// adopted.
-    pub(crate) fn look(&self) -> State {
+    pub(crate) fn try_wait(&self) -> ChildState {
         if self.end.get().is_none() {
             let found = waitpid(Some(self.pid), WaitOptions::NOHANG | WaitOptions::UNTRACED);
             // That a child of ours cannot be waited for does not happen: nobody else reaps it.
             if let Ok(Some((_, status))) = found {
                 if let Some(signal) = status.stopping_signal() {
-                    return State::Stopped(signal);
+                    return ChildState::Stopped(signal);
                 }
-                self.end.set(End::of(status));
+                self.end.set(CommandEnd::of(status));
             }
         }
         self.reap();
-        self.end.get().map_or(State::Running, State::Ended)
+        self.end.get().map_or(ChildState::Running, ChildState::Ended)
     }
 
     /// Reaps whatever has ended, the command included.
@@ -225,7 +225,7 @@ impl Child {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.pid && self.end.get().is_none() => {
-                    self.end.set(End::of(status));
+                    self.end.set(CommandEnd::of(status));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) | Err(_) => break,

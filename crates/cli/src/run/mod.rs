@@ -2,22 +2,22 @@
 
 mod report;
 mod schedule;
-mod watch;
+mod supervise;
 
 use std::{ffi::OsStr, fmt::Write as _, time::Instant};
 
 use signal_hook::consts::{SIGCONT, SIGINT, SIGTSTP};
 use tenure::{LockGuard, Loss, LossReason, ReleaseError, RenewalFailure};
 
+pub(crate) use self::{report::ReportTarget, schedule::RESERVE};
 use self::{
-    report::Record,
-    watch::{Ended, Watch},
+    report::RunRecord,
+    supervise::{Ended, Supervisor},
 };
-pub(crate) use self::{report::Target, schedule::RESERVE};
 use crate::{
     acquire::{self, Manner, seconds},
-    args::Run,
-    child::{Child, End, Terminal},
+    args::RunArgs,
+    child::{Child, CommandEnd, Terminal},
     client::connect,
     events::Events,
     exit,
@@ -31,9 +31,9 @@ use crate::{
 /// # Errors
 ///
 /// A [`Failure`] when the tool has to say something else than the command.
-pub(crate) fn run(wanted: &Run) -> Result<u8, Failure> {
-    let report = wanted.report.as_ref().map(Target::open).transpose()?;
-    let mut record = Record::new(wanted.key.as_encoded_bytes());
+pub(crate) fn run(wanted: &RunArgs) -> Result<u8, Failure> {
+    let report = wanted.report.as_ref().map(ReportTarget::open).transpose()?;
+    let mut record = RunRecord::new(wanted.key.as_encoded_bytes());
     let mut result = recorded(wanted, &mut record);
     let code = result.as_ref().map_or_else(|failure| failure.code, |code| *code);
     record.says(result.as_ref().err().and_then(|failure| failure.message.as_deref()));
@@ -54,7 +54,7 @@ pub(crate) fn run(wanted: &Run) -> Result<u8, Failure> {
     result
 }
 
-fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
+fn recorded(wanted: &RunArgs, record: &mut RunRecord) -> Result<u8, Failure> {
     let began = Instant::now();
     let mut events = Events::watch().map_err(failure::cannot_watch)?;
     let key = failure::quoted(wanted.key.as_encoded_bytes());
@@ -92,8 +92,8 @@ fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
     let ended = match started {
         Ok(child) => {
             let terminal = terminal.as_ref();
-            let watch = Watch::new(child, &guard, terminal, &deadline, wanted.kill_after);
-            watch.until_ended(&mut events)
+            let supervisor = Supervisor::new(child, &guard, terminal, &deadline, wanted.kill_after);
+            supervisor.until_ended(&mut events)
         }
         Err(failure) => {
             drop(terminal);
@@ -101,8 +101,8 @@ fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
             return Err(failure);
         }
     };
-    let by = |signal| ended.end == End::Signal(signal);
-    let by_signal = matches!(ended.end, End::Signal(_));
+    let by = |signal| ended.end == CommandEnd::Signal(signal);
+    let by_signal = matches!(ended.end, CommandEnd::Signal(_));
     let had_terminal =
         terminal.as_ref().is_some_and(|terminal| terminal.take_back_from_ended(by_signal));
     // Ctrl-C reached the command alone. Without tenure it would have reached the whole group: the
@@ -127,7 +127,7 @@ fn recorded(wanted: &Run, record: &mut Record) -> Result<u8, Failure> {
 }
 
 fn start(
-    wanted: &Run,
+    wanted: &RunArgs,
     guard: &LockGuard,
     terminal: Option<&Terminal>,
     deadline: &Deadline,
@@ -176,7 +176,7 @@ fn release(
     guard: LockGuard,
     events: &mut Events,
     key: &str,
-    record: &mut Record,
+    record: &mut RunRecord,
 ) -> Result<bool, Failure> {
     match events.block_on(guard.release()) {
         Ok(()) => Ok(true),

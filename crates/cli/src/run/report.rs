@@ -13,9 +13,9 @@ use std::{
 use rustix::fs::OFlags;
 use tenure::{Holder, LockGuard, LossReason};
 
-use super::watch::Ended;
+use super::supervise::Ended;
 use crate::{
-    child::End,
+    child::CommandEnd,
     exit,
     failure::{Failure, quoted},
     json::Object,
@@ -25,14 +25,14 @@ use crate::{
 
 /// Where the report goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum ReportTarget {
     /// A file, created or overwritten.
     File(PathBuf),
     /// A descriptor that the tool inherited.
     Descriptor(i32),
 }
 
-impl Target {
+impl ReportTarget {
     /// Reads the option: a number is a descriptor, anything else a file.
     pub(crate) fn read(text: &OsStr) -> Self {
         match text.to_str().and_then(|text| text.parse().ok()) {
@@ -84,7 +84,7 @@ impl Report {
     /// # Errors
     ///
     /// A [`Failure`] for a report that cannot be written.
-    pub(super) fn write(self, record: &Record, code: u8) -> Result<(), Failure> {
+    pub(super) fn write(self, record: &RunRecord, code: u8) -> Result<(), Failure> {
         let line = record.line(code);
         let written = output::start(move || self.replace(&line), None);
         let written = match written.recv_timeout(WRITING) {
@@ -109,7 +109,7 @@ impl Report {
 
 /// What is known of a run so far.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct RunRecord {
     key: Vec<u8>,
     outcome: &'static str,
     reason: Option<String>,
@@ -118,13 +118,13 @@ pub(super) struct Record {
     acquired_at: Option<Instant>,
     held: Option<Duration>,
     fence: Option<u64>,
-    end: Option<End>,
+    end: Option<CommandEnd>,
     lost: Option<LossReason>,
     /// Ctrl-C has ended the command, and is to end whatever the tool is part of.
     pub(super) interrupts_all: bool,
 }
 
-impl Record {
+impl RunRecord {
     pub(super) fn new(key: &[u8]) -> Self {
         Self {
             key: key.to_owned(),
@@ -190,8 +190,8 @@ impl Record {
 
     fn line(&self, code: u8) -> String {
         let (status, signal) = match self.end {
-            Some(End::Status(status)) => (Some(u64::from(status)), None),
-            Some(End::Signal(signal)) => (None, Some(u64::from(signal.unsigned_abs()))),
+            Some(CommandEnd::Status(status)) => (Some(u64::from(status)), None),
+            Some(CommandEnd::Signal(signal)) => (None, Some(u64::from(signal.unsigned_abs()))),
             None => (None, None),
         };
         let taken_by = match &self.lost {

@@ -17,9 +17,9 @@ pub(super) struct Schedule {
 
 /// What to do about a lease that is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum NextStep {
     /// Nothing before that moment.
-    LookAt(Moment),
+    CheckAt(Moment),
     /// The command gets SIGTERM now, and is killed at that moment.
     EndBy(Moment),
 }
@@ -30,13 +30,13 @@ impl Schedule {
     }
 
     /// What to do when the lease is valid for this long yet.
-    pub(super) fn step(&mut self, now: Moment, left: Duration) -> Step {
+    pub(super) fn step(&mut self, now: Moment, left: Duration) -> NextStep {
         self.lease_end = now + left;
         let notice = self.grace + RESERVE;
         if left <= notice {
-            Step::EndBy((self.lease_end - RESERVE).max(now))
+            NextStep::EndBy((self.lease_end - RESERVE).max(now))
         } else {
-            Step::LookAt(now + (left - notice))
+            NextStep::CheckAt(now + (left - notice))
         }
     }
 
@@ -90,7 +90,7 @@ mod tests {
     fn schedule() -> Schedule {
         let mut schedule = Schedule::new(GRACE, at(100_000));
         let step = schedule.step(at(100_000), Duration::from_secs(20));
-        assert_eq!(step, Step::LookAt(at(114_900)));
+        assert_eq!(step, NextStep::CheckAt(at(114_900)));
         schedule
     }
 
@@ -108,11 +108,14 @@ mod tests {
     fn a_command_is_signalled_early_enough_for_its_grace() {
         let mut schedule = schedule();
         let step = schedule.step(at(114_900), Duration::from_millis(5_100));
-        assert_eq!(step, Step::EndBy(at(119_900)));
+        assert_eq!(step, NextStep::EndBy(at(119_900)));
         // Later looks find less left; the kill does not move.
-        assert_eq!(schedule.step(at(118_000), Duration::from_secs(2)), Step::EndBy(at(119_900)));
+        assert_eq!(
+            schedule.step(at(118_000), Duration::from_secs(2)),
+            NextStep::EndBy(at(119_900))
+        );
         let step = schedule.step(at(119_950), Duration::from_millis(50));
-        assert_eq!(step, Step::EndBy(at(119_950)), "there is no time left");
+        assert_eq!(step, NextStep::EndBy(at(119_950)), "there is no time left");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tenure::Renewal;
 use super::lock;
 use crate::{
     acquire::{self as waiting, Manner, seconds},
-    args::Acquire,
+    args::AcquireArgs,
     events::Events,
     exit,
     failure::{Failure, cannot_watch},
@@ -22,9 +22,9 @@ use crate::{
 /// # Errors
 ///
 /// A [`Failure`] when the lock is not acquired, or the token cannot be printed.
-pub(crate) fn acquire(wanted: &Acquire) -> Result<u8, Failure> {
+pub(crate) fn acquire(wanted: &AcquireArgs) -> Result<u8, Failure> {
     let mut events = Events::watch().map_err(cannot_watch)?;
-    let (_client, lock) = lock(&wanted.target)?;
+    let (_client, lock) = lock(&wanted.lock)?;
     let mut lock = lock.ttl(wanted.ttl).wait(wanted.wait).renewal(Renewal::Manual);
     if let Some(longest) = wanted.max_ttl {
         lock = lock.max_ttl(longest);
@@ -35,8 +35,8 @@ pub(crate) fn acquire(wanted: &Acquire) -> Result<u8, Failure> {
     if let Some(label) = &wanted.label {
         lock = lock.label(label);
     }
-    let key = wanted.target.shown.as_str();
-    let nested = waiting::is_nested(&wanted.target.key);
+    let key = wanted.lock.shown.as_str();
+    let nested = waiting::is_nested(&wanted.lock.key);
     let manner = Manner { key, busy: wanted.busy, verbose: wanted.verbose, nested };
     let guard = waiting::acquire(&lock, &mut events, manner)?;
     let number = guard.fencing_token();

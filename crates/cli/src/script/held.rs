@@ -8,7 +8,7 @@ use tenure::{
 use super::blocking_lock;
 use crate::{
     acquire::described,
-    args::{Extend, Release, TOKEN},
+    args::{ExtendArgs, ReleaseArgs, TOKEN},
     exit,
     failure::{Failure, indeterminate, of_config},
     messages::say,
@@ -19,9 +19,9 @@ use crate::{
 /// # Errors
 ///
 /// A [`Failure`] that tells "not held" from "held by another" from "unknown".
-pub(crate) fn extend(wanted: &Extend) -> Result<u8, Failure> {
-    let key = &wanted.target.shown;
-    let lock = blocking_lock(&wanted.target)?.ttl(wanted.ttl).renewal(Renewal::Manual);
+pub(crate) fn extend(wanted: &ExtendArgs) -> Result<u8, Failure> {
+    let key = &wanted.lock.shown;
+    let lock = blocking_lock(&wanted.lock)?.ttl(wanted.ttl).renewal(Renewal::Manual);
     let what = format!("could not determine whether the lock {key} is extended");
     match lock.resume(wanted.token.clone()) {
         Ok(Some(guard)) => {
@@ -40,9 +40,9 @@ pub(crate) fn extend(wanted: &Extend) -> Result<u8, Failure> {
 /// # Errors
 ///
 /// As [`extend`].
-pub(crate) fn release(wanted: &Release) -> Result<u8, Failure> {
-    let key = &wanted.target.shown;
-    let lock = blocking_lock(&wanted.target)?;
+pub(crate) fn release(wanted: &ReleaseArgs) -> Result<u8, Failure> {
+    let key = &wanted.lock.shown;
+    let lock = blocking_lock(&wanted.lock)?;
     let Some(token) = &wanted.token else {
         let holder = match lock.inspect() {
             Ok(inspection) => described(&inspection)

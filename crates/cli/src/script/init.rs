@@ -4,7 +4,7 @@ use tenure::{InspectError, NodeReport, blocking::Client};
 
 use super::trouble_of;
 use crate::{
-    args::Init,
+    args::InitArgs,
     client::connect,
     exit,
     failure::{Failure, indeterminate, of_config},
@@ -16,7 +16,7 @@ use crate::{
 /// # Errors
 ///
 /// A [`Failure`] when a server was not opened and was not open.
-pub(crate) fn init(wanted: &Init) -> Result<u8, Failure> {
+pub(crate) fn init(wanted: &InitArgs) -> Result<u8, Failure> {
     let client = Client::from(connect(&wanted.server)?);
     let reports = client.open_new(wanted.max_ttl).map_err(|error| match error {
         InspectError::Config { error, .. } => of_config(&error),

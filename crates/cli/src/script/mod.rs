@@ -14,22 +14,22 @@ pub(crate) use self::{
     status::status,
 };
 use crate::{
-    args::Target,
+    args::LockArgs,
     client::connect,
     failure::{Failure, chain, one_line},
 };
 
 /// The lock that is meant. Nothing is sent yet.
-fn lock(target: &Target) -> Result<(tenure::Client, Lock), Failure> {
-    let client = connect(&target.server)?;
-    let lock = client.lock(target.key.as_encoded_bytes());
+fn lock(args: &LockArgs) -> Result<(tenure::Client, Lock), Failure> {
+    let client = connect(&args.server)?;
+    let lock = client.lock(args.key.as_encoded_bytes());
     Ok((client, lock))
 }
 
 /// The same for calls that nothing interrupts.
-fn blocking_lock(target: &Target) -> Result<blocking::Lock, Failure> {
-    let client = blocking::Client::from(connect(&target.server)?);
-    Ok(client.lock(target.key.as_encoded_bytes()))
+fn blocking_lock(args: &LockArgs) -> Result<blocking::Lock, Failure> {
+    let client = blocking::Client::from(connect(&args.server)?);
+    Ok(client.lock(args.key.as_encoded_bytes()))
 }
 
 /// What is wrong with a node, in one line that begins with its name.

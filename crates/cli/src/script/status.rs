@@ -10,7 +10,7 @@ use tenure::{
 use super::{blocking_lock, trouble_of};
 use crate::{
     acquire::{described, seconds},
-    args::Status,
+    args::StatusArgs,
     exit,
     failure::{Failure, chain, indeterminate, of_config},
     json::Object,
@@ -22,15 +22,15 @@ use crate::{
 /// # Errors
 ///
 /// A [`Failure`] when the holder is unknown.
-pub(crate) fn status(wanted: &Status) -> Result<u8, Failure> {
-    let key = &wanted.target.shown;
+pub(crate) fn status(wanted: &StatusArgs) -> Result<u8, Failure> {
+    let key = &wanted.lock.shown;
     let failed = |error| match error {
         InspectError::Config { error, .. } => of_config(&error),
         error => {
             indeterminate(&format!("could not determine whether the lock {key} is held"), &error)
         }
     };
-    let mut lock = blocking_lock(&wanted.target)?;
+    let mut lock = blocking_lock(&wanted.lock)?;
     if let Some(longest) = wanted.max_ttl {
         lock = lock.renewal(Renewal::Manual).ttl(longest).max_ttl(longest);
     }
@@ -43,7 +43,7 @@ pub(crate) fn status(wanted: &Status) -> Result<u8, Failure> {
     let text = if told.is_none() && nodes.is_empty() {
         String::new()
     } else if wanted.json {
-        json(wanted.target.key.as_encoded_bytes(), told, &nodes)
+        json(wanted.lock.key.as_encoded_bytes(), told, &nodes)
     } else {
         told.map(words).unwrap_or_default() + &nodes.iter().map(line).collect::<String>()
     };

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::platform;
-pub(crate) use super::platform::Alarm;
+pub(crate) use super::platform::SystemTimer;
 
 /// A moment on the clock of leases, as the time since the machine was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -22,9 +22,9 @@ pub(crate) fn since_start() -> Duration {
 
 /// A time limit of `poll`.
 #[derive(Debug)]
-pub(crate) struct Alarm;
+pub(crate) struct SystemTimer;
 
-impl Alarm {
+impl SystemTimer {
     #[expect(clippy::unnecessary_wraps, reason = "it fails on Linux")]
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self)
@@ -59,13 +59,13 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
 
 /// A process that is never found.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub(crate) struct ProcessInfo {
     pub(crate) pid: Pid,
     pub(crate) name: String,
     pub(crate) group: i32,
 }
 
-impl Process {
+impl ProcessInfo {
     pub(crate) fn find(_: Pid) -> Option<Self> {
         None
     }
@@ -77,7 +77,7 @@ impl Process {
 }
 
 /// Nobody lists the processes below the tool.
-pub(crate) fn descendants(_: &[Process]) -> Vec<Process> {
+pub(crate) fn descendants(_: &[ProcessInfo]) -> Vec<ProcessInfo> {
     Vec::new()
 }
 

@@ -11,10 +11,10 @@ mod signals;
 mod spawn;
 
 pub(crate) use self::{
-    clock::{Alarm, Moment},
+    clock::{Moment, SystemTimer},
     descriptors::{Standard, inherited},
     found::is_ignored,
-    platform::{Deadline, Process, adopt_orphans, descendants},
+    platform::{Deadline, ProcessInfo, adopt_orphans, descendants},
     signals::{
         block_terminal_stops, interrupt_this_group, outlive_file_limits, receive, stop_this_group,
     },

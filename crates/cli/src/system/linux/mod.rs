@@ -1,13 +1,13 @@
 //! What only Linux has. `elsewhere.rs` says what other systems do without it.
 
-mod alarm;
 mod deadline;
 mod processes;
 mod reserved;
+mod timer;
 
 pub(crate) use self::{
-    alarm::{Alarm, since_start},
     deadline::Deadline,
-    processes::{Process, adopt_orphans, descendants, die_with_parent},
+    processes::{ProcessInfo, adopt_orphans, descendants, die_with_parent},
     reserved::{RESERVED, ignore_reserved, is_reserved_ignored},
+    timer::{SystemTimer, since_start},
 };

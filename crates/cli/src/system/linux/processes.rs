@@ -25,7 +25,7 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
 
 /// A process below the tool.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub(crate) struct ProcessInfo {
     /// Its number.
     pub(crate) pid: Pid,
     /// Its name.
@@ -37,7 +37,7 @@ pub(crate) struct Process {
     is_dead: bool,
 }
 
-impl Process {
+impl ProcessInfo {
     /// The process with this number now.
     pub(crate) fn find(pid: Pid) -> Option<Self> {
         let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
@@ -93,7 +93,7 @@ impl Process {
 
 /// All processes below the tool that have not ended, without these and those below them; none where
 /// `/proc` does not show them.
-pub(crate) fn descendants(without: &[Process]) -> Vec<Process> {
+pub(crate) fn descendants(without: &[ProcessInfo]) -> Vec<ProcessInfo> {
     let own = getpid();
     // The /proc of another process namespace has other processes under our numbers.
     let of_self = fs::read_link("/proc/self").ok();
@@ -101,7 +101,7 @@ pub(crate) fn descendants(without: &[Process]) -> Vec<Process> {
     if named != Some(own.as_raw_nonzero().get()) {
         return Vec::new();
     }
-    let mut found: Vec<Process> = Vec::new();
+    let mut found: Vec<ProcessInfo> = Vec::new();
     let mut met: HashSet<Pid> = HashSet::new();
     // More than once, since those whose parents end meanwhile become the tool's own children.
     for _ in 0..MAX_PASSES {
@@ -109,7 +109,7 @@ pub(crate) fn descendants(without: &[Process]) -> Vec<Process> {
         if next.is_empty() {
             break;
         }
-        while let Some(child) = next.pop().map(Process::find) {
+        while let Some(child) = next.pop().map(ProcessInfo::find) {
             let Some(child) = child else { continue };
             if without.iter().any(|other| other.is(&child)) {
                 continue;
@@ -144,11 +144,11 @@ fn children(parent: Pid) -> Vec<Pid> {
 mod tests {
     use super::*;
 
-    fn parsed(state: &str, threads: u32) -> Process {
+    fn parsed(state: &str, threads: u32) -> ProcessInfo {
         let stat = format!(
             "4711 (a) b (c\n)) {state} 1 4700 4699 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 815 1"
         );
-        Process::parse(Pid::from_raw(4711).unwrap(), &stat).unwrap()
+        ProcessInfo::parse(Pid::from_raw(4711).unwrap(), &stat).unwrap()
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_reused_process_number_gets_no_signal() {
         let mut sleep = std::process::Command::new("sleep").arg("300").spawn().unwrap();
-        let mut process = Process::find(Pid::from_child(&sleep)).unwrap();
+        let mut process = ProcessInfo::find(Pid::from_child(&sleep)).unwrap();
         process.started += 1;
         process.signal(Signal::KILL).unwrap();
         assert!(sleep.try_wait().unwrap().is_none(), "another process was killed");

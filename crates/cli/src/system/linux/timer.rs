@@ -24,9 +24,9 @@ pub(crate) fn since_start() -> Duration {
 /// A timer on the clock of leases. Time limits of `poll` stand still while the machine is
 /// suspended, so a command would outlive its lease by the rest of them.
 #[derive(Debug)]
-pub(crate) struct Alarm(OwnedFd);
+pub(crate) struct SystemTimer(OwnedFd);
 
-impl Alarm {
+impl SystemTimer {
     /// A timer that is not set.
     ///
     /// # Errors

@@ -9,16 +9,16 @@ use std::{
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGTERM, SIGTTIN, SIGTTOU};
 use tenure::{LockGuard, LossReason};
 
-use super::schedule::{Schedule, Step};
+use super::schedule::{NextStep, Schedule};
 use crate::{
-    child::{Child, End, Left, State, Terminal},
+    child::{Child, ChildState, CommandEnd, Survivors, Terminal},
     events::{Event, Events},
     messages::say,
-    system::{Deadline, Moment, Process, stop_this_group},
+    system::{Deadline, Moment, ProcessInfo, stop_this_group},
 };
 
 /// A command that runs under a lease.
-pub(super) struct Watch<'a> {
+pub(super) struct Supervisor<'a> {
     child: Child,
     guard: &'a LockGuard,
     terminal: Option<&'a Terminal>,
@@ -46,12 +46,12 @@ struct Ending {
 #[derive(Debug)]
 pub(super) struct Ended {
     /// How the command ended.
-    pub(super) end: End,
+    pub(super) end: CommandEnd,
     /// Why the lease was lost, if it was.
     pub(super) lost: Option<LossReason>,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> Supervisor<'a> {
     pub(super) fn new(
         child: Child,
         guard: &'a LockGuard,
@@ -68,13 +68,13 @@ impl<'a> Watch<'a> {
     pub(super) fn until_ended(mut self, events: &mut Events) -> Ended {
         let mut lost = pin!(self.guard.lost());
         let end = loop {
-            match self.child.look() {
-                State::Ended(end) => break end,
-                State::Stopped(signal) => {
+            match self.child.try_wait() {
+                ChildState::Ended(end) => break end,
+                ChildState::Stopped(signal) => {
                     self.stopped(signal);
                     continue;
                 }
-                State::Running => {}
+                ChildState::Running => {}
             }
             let until = self.look(events, lost.as_mut());
             let until = self.hand_on_when_due().map_or(until, |due| due.min(until));
@@ -107,8 +107,8 @@ impl<'a> Watch<'a> {
             return self.end(Some(reason), kill_at);
         }
         match self.schedule.step(now, left.unwrap_or_default()) {
-            Step::LookAt(at) => at,
-            Step::EndBy(at) => self.end(Some(LossReason::Expired), at),
+            NextStep::CheckAt(at) => at,
+            NextStep::EndBy(at) => self.end(Some(LossReason::Expired), at),
         }
     }
 
@@ -129,14 +129,14 @@ impl<'a> Watch<'a> {
             return ending.kill_at;
         }
         let survivors = match self.child.kill_all() {
-            Left::Refusing(survivors) => survivors,
-            Left::Dying(_) if now < ending.kill_at + DYING => return now + LOOK,
-            Left::Dying(survivors) => survivors,
+            Survivors::Refusing(survivors) => survivors,
+            Survivors::Dying(_) if now < ending.kill_at + DYING => return now + KILL_INTERVAL,
+            Survivors::Dying(survivors) => survivors,
         };
         if !survivors.is_empty() && !std::mem::replace(&mut ending.survivors_were_named, true) {
             name(&survivors);
         }
-        now + LATER_LOOK
+        now + RETRY_INTERVAL
     }
 
     /// Ends what the command has started and left, once the lease is lost: it works under the lock
@@ -156,9 +156,9 @@ impl<'a> Watch<'a> {
                 return;
             }
             // Those that the tool has not adopted end without a signal to it.
-            let until = self.kill_when_due(now).min(now + LOOK_FOR_OTHERS);
+            let until = self.kill_when_due(now).min(now + OTHERS_INTERVAL);
             _ = events.next(Some(until));
-            self.child.look();
+            self.child.try_wait();
         }
     }
 
@@ -243,8 +243,8 @@ fn is_main_process_of_service() -> bool {
 }
 
 /// Says which processes cannot be ended.
-fn name(survivors: &[Process]) {
-    let name = |process: &Process| format!("{} ({})", process.pid, process.name);
+fn name(survivors: &[ProcessInfo]) {
+    let name = |process: &ProcessInfo| format!("{} ({})", process.pid, process.name);
     let names: Vec<_> = survivors.iter().take(MAX_NAMES).map(name).collect();
     let more = if survivors.len() > MAX_NAMES { ", …" } else { "" };
     let names = names.join(", ");
@@ -252,13 +252,13 @@ fn name(survivors: &[Process]) {
 }
 
 /// How often the tool kills what is left, once the time has come.
-const LOOK: Duration = Duration::from_millis(10);
+const KILL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How often it looks whether everything below it has ended, before the time has come.
-const LOOK_FOR_OTHERS: Duration = Duration::from_millis(50);
+/// How often it checks whether everything below it has ended, before the time has come.
+const OTHERS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How often it tries again to kill a command that could not be killed.
-const LATER_LOOK: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long the killed are waited for: on a busy machine they die late.
 const DYING: Duration = Duration::from_secs(5);
