@@ -316,7 +316,7 @@ impl Leases {
         if let Some(entry) = self.entries.borrow().get(&id) {
             match result {
                 QuorumResult::Indeterminate(errors) => {
-                    entry.cell.renewal_failed(sent, errors.clone())
+                    entry.cell.renewal_failed(sent, errors.clone());
                 }
                 _ => entry.cell.renewal_succeeded(),
             }

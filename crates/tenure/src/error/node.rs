@@ -156,7 +156,7 @@ impl NodeError {
         self
     }
 
-    /// NodeResponse after what time the node votes again by itself.
+    /// How long it takes until the node votes again by itself.
     pub(crate) fn eligible_in(mut self, left: Duration) -> Self {
         self.eligible_in = Some(left);
         self

@@ -74,7 +74,7 @@ pub(super) struct Watches(RefCell<HashMap<Key, Vec<Weak<Watch>>>>);
 type Key = Box<[u8]>;
 
 impl Watches {
-    /// Adds one, unless there are too many. NodeResponse whether it did.
+    /// Adds one, unless there are too many. Returns whether it did.
     pub(super) fn add(&self, watch: &Rc<Watch>) -> bool {
         let mut by_key = self.0.borrow_mut();
         if by_key.len() >= MAX {
