@@ -54,7 +54,7 @@ pub use marker::{
     ServerIdentity,
 };
 pub use op::{
-    Confirmation, Held, Look, LookAnswer, Next, Op, Release, Renewal, RenewalAnswer, Reply, TtlLeft,
+    Confirmation, Held, Next, Op, Poll, PollAnswer, Release, Renewal, RenewalAnswer, Reply, TtlLeft,
 };
 pub use queue::{Channel, Entry, Place, Ticket, Wake};
 pub use quorum::{NodeId, Quorum};

@@ -102,7 +102,7 @@ pub enum Op {
     },
     /// See whether each of these waiters has anything to do but to wait on, and keep its queue
     /// alive. Grants nothing, and lets nobody in.
-    Look(Vec<Look>),
+    Poll(Vec<Poll>),
     /// Read the node's wall clock.
     Clock,
     /// The same op, and whether what the node answers counts as a vote, in one atomic step. Made by
@@ -130,7 +130,7 @@ impl Op {
             Self::Release { .. }
             | Self::ForceRelease { .. }
             | Self::Inspect { .. }
-            | Self::Look(_)
+            | Self::Poll(_)
             | Self::Checked { .. } => self,
         }
     }
@@ -166,10 +166,10 @@ pub struct Renewal {
     pub ttl: Ttl,
 }
 
-/// One waiter to look for.
+/// One waiter to poll for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a look is these three things")]
-pub struct Look {
+#[expect(clippy::exhaustive_structs, reason = "a poll is these three things")]
+pub struct Poll {
     /// The lock.
     pub key: LockKey,
     /// The token that waits for it.
@@ -235,8 +235,8 @@ pub enum Reply {
     },
     /// What stands at the key.
     Inspected(Inspection),
-    /// One answer per look, in order.
-    Looked(Vec<LookAnswer>),
+    /// One answer per poll, in order.
+    Polled(Vec<PollAnswer>),
     /// The answer to a checked op.
     Checked {
         /// Whether what it says of the caller's own key counts as a vote. What it says of another's
@@ -299,14 +299,14 @@ pub enum RenewalAnswer {
     Gone,
     /// Another holds the lock.
     Other(Holder),
-    /// The node refused to look, in its own words.
+    /// The node refused to poll, in its own words.
     Refused(String),
 }
 
 /// What one waiter is to do. It carries no right, whatever it says: a confirming reply does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "every caller must face every answer")]
-pub enum LookAnswer {
+pub enum PollAnswer {
     /// Acquire now: the lock is free or set for this very token, or it is in no queue, or
     /// something is wrong there that an acquisition will report.
     Go,
@@ -357,7 +357,7 @@ pub enum Next {
     Nobody,
     /// The lock is set for the next waiter, for a claim.
     Waiter,
-    /// Nobody yet: the lock is free for a moment, and the next waiter will look after that.
+    /// Nobody yet: the lock is free for a moment, and the next waiter will poll after that.
     Yielded,
     /// Many dead waiters were dropped, and there are more: ask again at once.
     More,

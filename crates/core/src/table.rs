@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Channel, Eligibility, LockKey, Look, NodeTime, Op, Renewal, Reply, Row, Wake};
+use crate::{Channel, Eligibility, LockKey, NodeTime, Op, Poll, Renewal, Reply, Row, Wake};
 
 /// All locks of one node.
 #[derive(Clone, Debug, Default)]
@@ -28,9 +28,9 @@ impl Table {
                 let renew = |lease: &Renewal| self.row(&lease.key, |row| row.renew(at, lease));
                 (Reply::Renewed(leases.iter().map(renew).collect()), Vec::new())
             }
-            Op::Look(looks) => {
-                let look = |look: &Look| self.row(&look.key, |row| row.look(at, look));
-                (Reply::Looked(looks.iter().map(look).collect()), Vec::new())
+            Op::Poll(polls) => {
+                let poll = |poll: &Poll| self.row(&poll.key, |row| row.poll(at, poll));
+                (Reply::Polled(polls.iter().map(poll).collect()), Vec::new())
             }
             Op::Clock => (Reply::Clock { wall_us: at.wall_us }, Vec::new()),
             // It never loses a row that somebody holds without the end of all its clients.

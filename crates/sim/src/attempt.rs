@@ -76,7 +76,7 @@ pub(crate) struct Belief {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    Look,
+    Acquire,
     StandIn { granted: Line },
 }
 

@@ -151,7 +151,7 @@ impl Model {
             Says::Grant if waits && self.config.flaw == Some(Flaw::BelieveMessage) => {
                 return Self::hold(state, who, validity(CLAIM, 0), None);
             }
-            Says::Grant if waits => self.told(state, who, News::Look),
+            Says::Grant if waits => self.told(state, who, News::Acquire),
             Says::StandIn { granted } if waits => {
                 self.told(state, who, News::StandIn { granted });
             }
@@ -186,7 +186,7 @@ impl Model {
         let due = Waiting::next_look(Timestamp::MAX, HERE, &held, position.into(), true, RANDOM);
         attempt.ticket = waiting.ticket().map(rank_of);
         attempt.suspect = waiting.take_suspect().map(|suspect| line(&suspect));
-        let blind = self.config.flaw == Some(Flaw::OnlyHeadLooks) && position > 0;
+        let blind = self.config.flaw == Some(Flaw::OnlyHeadPolls) && position > 0;
         attempt.due = due.map(ticks_until).filter(|_| !blind);
         if let Some(news) = attempt.news.take() {
             self.told(state, who, news);
@@ -199,9 +199,9 @@ impl Model {
         match news {
             _ if attempt.asking => {
                 // That it has the lock outdoes everything that came before or after.
-                attempt.news = attempt.news.filter(|old| *old == News::Look).or(Some(news));
+                attempt.news = attempt.news.filter(|old| *old == News::Acquire).or(Some(news));
             }
-            News::Look => self.acquire(state, who),
+            News::Acquire => self.acquire(state, who),
             News::StandIn { granted } => {
                 let mut waiting = self.waiting(attempt);
                 let channel = self.names.channel(granted).clone();
@@ -250,7 +250,7 @@ impl Model {
         for who in state.everyone().filter(|who| who.client == client) {
             let attempt = state.attempt(who);
             match attempt.phase {
-                Phase::Waiting if self.config.flaw == Some(Flaw::NoLookAfterReconnect) => {}
+                Phase::Waiting if self.config.flaw == Some(Flaw::NoPollAfterReconnect) => {}
                 Phase::Waiting => self.acquire(state, who),
                 Phase::Holding if attempt.belief.is_some() => Self::renew(state, who),
                 Phase::Releasing { .. } => self.release(state, who),

@@ -86,13 +86,13 @@ pub enum Flaw {
     /// Acquiring what one holds already sets the TTL, even to less.
     LowerTtl,
     /// Only the head of the queue has a timer.
-    OnlyHeadLooks,
+    OnlyHeadPolls,
     /// A waiter does not bring its ticket back.
     NoTicket,
     /// A waiter may ask again while an earlier request is unanswered.
     Resend,
     /// A waiter does not ask again over a new connection.
-    NoLookAfterReconnect,
+    NoPollAfterReconnect,
     /// A node that gave up after its most entries is not asked again.
     MoreIsForgotten,
     /// Giving up while the lock is set for oneself does not hand it on.

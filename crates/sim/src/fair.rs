@@ -74,7 +74,7 @@ impl Model {
         let ended: Vec<_> = ended(state).collect();
         steps.retain(|step| match step {
             Step::Run(line) => old != Old::Never || !ended.contains(line),
-            Step::Deliver(_) | Step::Look(_) | Step::Reconnect(_) => true,
+            Step::Deliver(_) | Step::Poll(_) | Step::Reconnect(_) => true,
             Step::Release(who) => state.attempt(*who).phase == Phase::Holding,
             _ => false,
         });

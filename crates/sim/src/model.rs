@@ -73,7 +73,7 @@ impl World for Model {
                     self.receive(state, &message)?;
                 }
             }
-            Step::Look(who) => self.acquire(state, who),
+            Step::Poll(who) => self.acquire(state, who),
             Step::Resend(who) => {
                 state.faults.resends -= 1;
                 self.acquire(state, who);

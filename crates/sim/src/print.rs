@@ -144,7 +144,7 @@ impl Writer<'_> {
         self.option(*suspect, Self::line);
         self.bytes.push(due.unwrap_or(NONE));
         self.option(*news, |to, news| match news {
-            News::Look => to.bytes.push(0),
+            News::Acquire => to.bytes.push(0),
             News::StandIn { granted } => {
                 to.bytes.push(1);
                 to.line(granted);

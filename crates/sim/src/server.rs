@@ -205,7 +205,7 @@ fn says(ask: Ask, reply: Reply, age: u8) -> Result<Says, Violation> {
         reply @ (Reply::Held(_)
         | Reply::Free
         | Reply::Faulty(_)
-        | Reply::Looked(_)
+        | Reply::Polled(_)
         | Reply::Checked { .. }
         | Reply::Voted { .. }
         | Reply::Confirmed { .. }

@@ -21,7 +21,7 @@ pub(crate) enum Step {
     /// A client takes the first answer or message.
     Deliver(u8),
     /// A waiter looks, since it is time.
-    Look(Who),
+    Poll(Who),
     Resend(Who),
     Cancel(Who),
     Release(Who),
@@ -93,7 +93,7 @@ impl Model {
             }
             Phase::Waiting => {
                 if client.connected && !attempt.asking && attempt.due == Some(0) {
-                    steps.push(Step::Look(who));
+                    steps.push(Step::Poll(who));
                 }
                 let resends = self.config.flaw == Some(Flaw::Resend) && faults.resends > 0;
                 if resends && client.connected && attempt.asking {

@@ -45,7 +45,7 @@ fn in_words(state: &State, step: Step) -> String {
             let message = state.clients[usize::from(client)].inbox.front();
             message.map_or_else(String::new, ToString::to_string)
         }
-        Step::Look(who) => format!("{who} looks"),
+        Step::Poll(who) => format!("{who} looks"),
         Step::Resend(who) => format!("{who} asks again, unanswered"),
         Step::Cancel(who) => format!("{who} gives up"),
         Step::Release(who) => format!("{who} releases"),

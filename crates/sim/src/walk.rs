@@ -47,7 +47,7 @@ fn choose(model: &Model, state: &State, random: &mut Random) -> Option<Step> {
     let goes = |step: &Step| {
         matches!(
             step,
-            Step::Begin(_) | Step::Run(_) | Step::Deliver(_) | Step::Look(_) | Step::Reconnect(_)
+            Step::Begin(_) | Step::Run(_) | Step::Deliver(_) | Step::Poll(_) | Step::Reconnect(_)
         )
     };
     if forward && steps.iter().any(goes) {

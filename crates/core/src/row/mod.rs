@@ -7,8 +7,8 @@ use std::{collections::BTreeSet, time::Duration};
 
 use self::queue::{Served, Wakes};
 use crate::{
-    Channel, Eligibility, FenceFault, FencingToken, Held, Holder, Inspection, Look, LookAnswer,
-    Next, Op, Place, Release, Renewal, RenewalAnswer, Reply, Source, Token, Ttl, TtlLeft, Wake,
+    Channel, Eligibility, FenceFault, FencingToken, Held, Holder, Inspection, Next, Op, Place,
+    Poll, PollAnswer, Release, Renewal, RenewalAnswer, Reply, Source, Token, Ttl, TtlLeft, Wake,
     queue::MAX_SERVED,
 };
 
@@ -89,7 +89,7 @@ impl Row {
         self.apply_within(MAX_SERVED, at, present, op)
     }
 
-    /// As [`Row::apply`], but looks at no more than `most` entries of the queue, whatever a server
+    /// As [`Row::apply`], but polls at no more than `most` entries of the queue, whatever a server
     /// does: a model of a few waiters can so reach [`Reply::More`] and [`Next::More`].
     pub fn apply_within(
         &mut self,
@@ -143,8 +143,8 @@ impl Row {
             Op::Renew(leases) => {
                 Reply::Renewed(leases.iter().map(|lease| self.renew(at, lease)).collect())
             }
-            Op::Look(looks) => {
-                Reply::Looked(looks.iter().map(|look| self.look(at, look)).collect())
+            Op::Poll(polls) => {
+                Reply::Polled(polls.iter().map(|poll| self.poll(at, poll)).collect())
             }
         };
         (reply, wakes.sent)
@@ -165,17 +165,17 @@ impl Row {
 
     /// Sees whether the waiter has anything to ask for, and gives its queue a life beyond the
     /// lock's if it has not.
-    pub fn look(&mut self, at: NodeTime, look: &Look) -> LookAnswer {
+    pub fn poll(&mut self, at: NodeTime, poll: &Poll) -> PollAnswer {
         self.expire(at);
         // A value of another type is no lock: the waiter's own acquisition finds that out.
         let other = self.lock.as_ref().filter(|stored| is_string(stored));
-        let other = other.filter(|stored| !holds(stored, &look.token));
-        let Some(held) = other.map(|stored| held(stored, at)) else { return LookAnswer::Go };
-        let Some(position) = self.position(&look.token, &look.entry) else {
-            return LookAnswer::Go;
+        let other = other.filter(|stored| !holds(stored, &poll.token));
+        let Some(held) = other.map(|stored| held(stored, at)) else { return PollAnswer::Go };
+        let Some(position) = self.position(&poll.token, &poll.entry) else {
+            return PollAnswer::Go;
         };
         self.keep_queue(at, left(self.lock.as_ref(), at));
-        LookAnswer::Waits { held, position }
+        PollAnswer::Waits { held, position }
     }
 
     fn acquire(

@@ -12,11 +12,11 @@ pub use texts::{ALL, Script};
 
 use texts::{
     ACQUIRE, CHECKED_ACQUIRE, CHECKED_CLOCK, CHECKED_CONFIRM, CHECKED_RENEW, CHECKED_RESUME,
-    CHECKED_STEAL, CLOCK, CONFIRM, FORCE_RELEASE, INSPECT, LOOK, RELEASE, RENEW, RESUME, STEAL,
+    CHECKED_STEAL, CLOCK, CONFIRM, FORCE_RELEASE, INSPECT, POLL, RELEASE, RENEW, RESUME, STEAL,
 };
 
 use crate::{
-    Inspection, LockKey, Look, MARKER_KEY, MarkerCheck, MarkerMode, Op, Place, Token, Ttl,
+    Inspection, LockKey, MARKER_KEY, MarkerCheck, MarkerMode, Op, Place, Poll, Token, Ttl,
     fence_ttl,
 };
 
@@ -98,8 +98,8 @@ impl Call {
                     call.lease(&lease.token, lease.ttl);
                 }
             }
-            Op::Look(looks) => {
-                for Look { key, token, entry } in looks {
+            Op::Poll(polls) => {
+                for Poll { key, token, entry } in polls {
                     call.keys.extend([key.as_bytes().to_vec(), key.queue()]);
                     call.args.extend([token.as_bytes().to_vec(), entry.member(token)]);
                 }
@@ -144,7 +144,7 @@ fn script_of(op: &Op) -> &'static Script {
         Op::Steal { .. } => &STEAL,
         Op::ForceRelease { .. } => &FORCE_RELEASE,
         Op::Inspect { .. } => &INSPECT,
-        Op::Look(_) => &LOOK,
+        Op::Poll(_) => &POLL,
         Op::Checked { op, .. } => match **op {
             Op::Acquire { .. } => &CHECKED_ACQUIRE,
             Op::Confirm { .. } => &CHECKED_CONFIRM,

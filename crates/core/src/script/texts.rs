@@ -56,8 +56,8 @@ macro_rules! both {
 
 both! {
     ACQUIRE, CHECKED_ACQUIRE, "acquire",
-    "c95cfd4d5e7b967724df2b39fa9bea1c099fdead",
-    "789e059a3432b3d38f586215eb135213ef9b6cdb",
+    "e3c8e3f3040fdd9005ae63e0a2c617ce3986dbe2",
+    "6ae93699d8dbe3c68c5ba877120e1335f6e8c506",
     "lib/values" "lib/time" "lib/numbers" "lib/rights" "acquire" "lib/raise" "lib/keep"
     "lib/given_up" "lib/queue" "acquire_held" "lib/tell" "lib/serve" "acquire_queue"
 }
@@ -94,12 +94,12 @@ both! {
     "lib/time" "clock"
 }
 pub(super) static RELEASE: Script = script! {
-    "release", "78e5b96d3192f5cf5d37176e0047f6b6230b7816",
+    "release", "3c95948024a18c052ff00c5f6eb2daac98c9cf56",
     "lib/values" "lib/tell" "release" "lib/time" "lib/numbers" "lib/ahead" "lib/primary"
     "lib/queue" "lib/serve" "release_queue"
 };
 pub(super) static FORCE_RELEASE: Script = script! {
-    "force_release", "64ba0ae7e13784432d12f66dfd2284f2f4cc3da9",
+    "force_release", "8f536e19b1eef7bca1a10cb4414a67b66d080239",
     "lib/values" "lib/time" "lib/numbers" "lib/given_up" "lib/foreign" "lib/primary"
     "lib/queue" "lib/tell" "lib/serve" "force_release"
 };
@@ -107,9 +107,9 @@ pub(super) static INSPECT: Script = script! {
     "inspect", "0ff78dcd5acc0d1a8e9aca99247a1c8c1b5429ce",
     "lib/values" "lib/time" "lib/numbers" "lib/queue" "inspect"
 };
-pub(super) static LOOK: Script = script! {
-    "look", "b414daedc7d16e32dac87ab87b1b805e38a75ab5",
-    "lib/values" "lib/queue" "lib/primary" "look"
+pub(super) static POLL: Script = script! {
+    "poll", "ddf87800cd20478006c2640d85d161027f3eff2f",
+    "lib/values" "lib/queue" "lib/primary" "poll"
 };
 
 /// Every script, for tests and audits.
@@ -122,7 +122,7 @@ pub static ALL: [&Script; 16] = [
     &STEAL,
     &FORCE_RELEASE,
     &INSPECT,
-    &LOOK,
+    &POLL,
     &CLOCK,
     &CHECKED_ACQUIRE,
     &CHECKED_CONFIRM,

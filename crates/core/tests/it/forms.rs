@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tenure_core::{
-    Closure, Confirmation, Eligibility, FenceFault, Held, Holder, Inspection, LookAnswer,
-    MarkerCause, Next, Op, Release, RenewalAnswer, Reply, TtlLeft, Wake,
+    Closure, Confirmation, Eligibility, FenceFault, Held, Holder, Inspection, MarkerCause, Next,
+    Op, PollAnswer, Release, RenewalAnswer, Reply, TtlLeft, Wake,
 };
 use tenure_testkit::ServerKind;
 
@@ -71,9 +71,9 @@ impl Forms {
                     RenewalAnswer::Refused(_) => "refused",
                 });
             }),
-            Reply::Looked(answers) => answers.iter().for_each(|answer| match answer {
-                LookAnswer::Go => self.add("looked: go"),
-                LookAnswer::Waits { held, position } => {
+            Reply::Polled(answers) => answers.iter().for_each(|answer| match answer {
+                PollAnswer::Go => self.add("looked: go"),
+                PollAnswer::Waits { held, position } => {
                     self.held(held);
                     let waits = ["looked: waits, the first", "looked: waits behind"];
                     self.add(waits[usize::from(*position > 0)]);

@@ -61,9 +61,9 @@ impl Model {
                 let renew = leases.iter().map(|l| self.row(&l.key).renew(at, l));
                 (Reply::Renewed(renew.collect()), Vec::new())
             }
-            Op::Look(looks) => {
-                let look = looks.iter().map(|l| self.row(&l.key).look(at, l));
-                (Reply::Looked(look.collect()), Vec::new())
+            Op::Poll(polls) => {
+                let polled = polls.iter().map(|poll| self.row(&poll.key).poll(at, poll));
+                (Reply::Polled(polled.collect()), Vec::new())
             }
         };
         if let Some(table) = &mut self.table {
@@ -161,9 +161,9 @@ impl Model {
             Op::Acquire { key, token, place: Some(place), .. } => {
                 place.ticket = told(key, token).map(|(ticket, _)| ticket);
             }
-            Op::Look(looks) => looks.iter_mut().for_each(|look| {
-                if let Some((_, entry)) = told(&look.key, &look.token) {
-                    look.entry = entry;
+            Op::Poll(polls) => polls.iter_mut().for_each(|poll| {
+                if let Some((_, entry)) = told(&poll.key, &poll.token) {
+                    poll.entry = entry;
                 }
             }),
             _ => {}

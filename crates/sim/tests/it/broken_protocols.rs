@@ -85,7 +85,7 @@ fn acquiring_again_must_not_lower_the_ttl() {
 #[test]
 fn every_waiter_must_poll() {
     let faults = Faults { crashes: 1, ..NONE };
-    finds(Kind::Stuck, 7, Flaw::OnlyHeadLooks, clients(3, faults));
+    finds(Kind::Stuck, 7, Flaw::OnlyHeadPolls, clients(3, faults));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_waiter_must_send_one_request_at_a_time() {
 
 #[test]
 fn a_waiter_must_poll_after_a_reconnect() {
-    finds(Kind::Stuck, 2, Flaw::NoLookAfterReconnect, clients(1, ONE_CUT));
+    finds(Kind::Stuck, 2, Flaw::NoPollAfterReconnect, clients(1, ONE_CUT));
 }
 
 #[test]

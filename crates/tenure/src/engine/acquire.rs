@@ -158,7 +158,7 @@ impl State {
                 event = acquisition.waiter.event() => event,
             };
             match event {
-                WaiterEvent::Look => return,
+                WaiterEvent::Acquire => return,
                 WaiterEvent::StandIn { claim_ms, granted } => {
                     // It looks by itself, and it names the suspect.
                     drop(registration.take());

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Held, LockKey, Look, LookAnswer, Op, Reply, Timestamp, Waiting};
+use tenure_core::{Held, LockKey, Op, Poll, PollAnswer, Reply, Timestamp, Waiting};
 use tokio::sync::Notify;
 
 use super::{limits::MAX_LIMIT, state::State};
@@ -28,7 +28,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct QueuePoller {
     parked: RefCell<HashMap<RegistrationId, Parked>>,
-    /// When to look for which, earliest first; without those that are being looked for.
+    /// When to poll for which, earliest first; without those that are being polled for.
     due: RefCell<BTreeSet<(Timestamp, RegistrationId)>>,
     /// What the poller's task sleeps until.
     sleeping_until: Cell<Timestamp>,
@@ -64,15 +64,15 @@ impl Parked {
             return true;
         }
         let waiter = Rc::downgrade(&self.waiter);
-        let look = move || {
+        let poll = move || {
             if let Some(waiter) = waiter.upgrade() {
-                waiter.notify(WaiterEvent::Look);
+                waiter.notify(WaiterEvent::Acquire);
             }
         };
-        let watch = Watch::new(self.key.clone(), None, look);
+        let watch = Watch::new(self.key.clone(), None, poll);
         match node.watch(&watch) {
             Watched::Yes => self.watch = Some(watch),
-            // So many heads that it costs too much to look often for each.
+            // So many heads that it costs too much to poll often for each.
             Watched::Full => {}
             Watched::Never => return false,
         }
@@ -149,8 +149,8 @@ impl QueuePoller {
         }
     }
 
-    /// For whom to look now, in one call: who is due, and who is due so soon that it may go along.
-    fn take_due(&self, now: Timestamp) -> Vec<(RegistrationId, Look)> {
+    /// For whom to poll now, in one call: who is due, and who is due so soon that it may go along.
+    fn take_due(&self, now: Timestamp) -> Vec<(RegistrationId, Poll)> {
         let parked = self.parked.borrow();
         let mut due = self.due.borrow_mut();
         if due.first().is_none_or(|(first, _)| *first > now) {
@@ -161,31 +161,31 @@ impl QueuePoller {
             parked.get(id).is_none_or(|one| *at <= now + ahead(at.since(one.known_at)))
         };
         let taken: Vec<_> = soon.filter(goes).take(MAX_IN_A_BATCH).copied().collect();
-        let mut looks = Vec::with_capacity(taken.len());
+        let mut polls = Vec::with_capacity(taken.len());
         for (at, id) in taken {
             due.remove(&(at, id));
             let Some(one) = parked.get(&id) else { continue };
             match one.waiter.entry() {
                 Some(entry) => {
                     let (key, token) = (one.key.clone(), one.waiter.token().clone());
-                    looks.push((id, Look { key, token, entry }));
+                    polls.push((id, Poll { key, token, entry }));
                 }
-                None => one.waiter.notify(WaiterEvent::Look),
+                None => one.waiter.notify(WaiterEvent::Acquire),
             }
         }
         // Those at one lock side by side: a node then has less to do for them.
-        looks.sort_by(|(_, one), (_, other)| one.key.cmp(&other.key));
-        looks
+        polls.sort_by(|(_, one), (_, other)| one.key.cmp(&other.key));
+        polls
     }
 
     /// Hands in one answer. A waiter that has left meanwhile asks by itself, or does not care.
-    fn answer(&self, node: &dyn Node, id: RegistrationId, answer: &LookAnswer) {
+    fn answer(&self, node: &dyn Node, id: RegistrationId, answer: &PollAnswer) {
         let mut parked = self.parked.borrow_mut();
         let Some(one) = parked.get_mut(&id) else { return };
         let now = clock::now();
         let next = match answer {
-            LookAnswer::Go => None,
-            LookAnswer::Waits { held, position } => {
+            PollAnswer::Go => None,
+            PollAnswer::Waits { held, position } => {
                 let watched = one.is_watched_as(*position, held, node);
                 Waiting::next_look(one.deadline, now, held, *position, watched, random::jitter())
             }
@@ -197,12 +197,12 @@ impl QueuePoller {
                 self.schedule(next, id);
             }
             Some(_) => {}
-            None => one.waiter.notify(WaiterEvent::Look),
+            None => one.waiter.notify(WaiterEvent::Acquire),
         }
     }
 }
 
-/// How much earlier than its time a look may go along with others, when it is `pause` after the
+/// How much earlier than its time a poll may go along with others, when it is `pause` after the
 /// last one.
 fn ahead(pause: Duration) -> Duration {
     (pause / GO_ALONG).min(MAX_AHEAD)
@@ -232,7 +232,7 @@ impl State {
                 poller.calls.set(poller.calls.get() + 1);
                 let state = Rc::clone(&self);
                 task::spawn(async move {
-                    state.look(batch).await;
+                    state.poll(batch).await;
                     state.poller.calls.set(state.poller.calls.get() - 1);
                     state.poller.answered.notify_one();
                 });
@@ -242,21 +242,21 @@ impl State {
         }
     }
 
-    /// Looks for a batch. One at whose lock the user may not look must not harm the others: then by
+    /// Looks for a batch. One at whose lock the user may not poll must not harm the others: then by
     /// halves.
-    fn look(&self, batch: Vec<(RegistrationId, Look)>) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+    fn poll(&self, batch: Vec<(RegistrationId, Poll)>) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(async move {
-            match self.ask_looks(&batch).await {
+            match self.ask_polls(&batch).await {
                 Err(error) if error.kind() == NodeErrorKind::NoPermission && batch.len() > 1 => {
                     let mut first = batch;
                     let second = first.split_off(first.len() / 2);
-                    self.look(first).await;
-                    self.look(second).await;
+                    self.poll(first).await;
+                    self.poll(second).await;
                 }
                 // Their own attempts find out what is wrong, and how long to bear it.
                 Err(_) => {
                     batch.iter().for_each(|(id, _)| {
-                        self.poller.answer(&**self.nodes.first(), *id, &LookAnswer::Go);
+                        self.poller.answer(&**self.nodes.first(), *id, &PollAnswer::Go);
                     });
                 }
                 Ok(answers) => {
@@ -268,13 +268,13 @@ impl State {
         })
     }
 
-    async fn ask_looks(
+    async fn ask_polls(
         &self,
-        batch: &[(RegistrationId, Look)],
-    ) -> Result<Vec<LookAnswer>, NodeError> {
-        let looks = batch.iter().map(|(_, look)| look.clone()).collect();
-        match self.nodes.first().call(Op::Look(looks), MAX_LIMIT).await? {
-            Reply::Looked(answers) => Ok(answers),
+        batch: &[(RegistrationId, Poll)],
+    ) -> Result<Vec<PollAnswer>, NodeError> {
+        let polls = batch.iter().map(|(_, poll)| poll.clone()).collect();
+        match self.nodes.first().call(Op::Poll(polls), MAX_LIMIT).await? {
+            Reply::Polled(answers) => Ok(answers),
             _ => Err(NodeError::new(self.nodes.first().name(), NodeErrorKind::Protocol)),
         }
     }
@@ -283,15 +283,15 @@ impl State {
 /// At 64 locks that holds up a server for about 0.4 ms; at a single one, for half of that.
 const MAX_IN_A_BATCH: usize = 64;
 
-/// So that ten thousand looks that are due at once are never all in memory, nor all in front of
+/// So that ten thousand polls that are due at once are never all in memory, nor all in front of
 /// what others ask.
 const MAX_CALLS: usize = 8;
 
-/// A look goes along with others when it is due within 1/16 of its pause: so batching makes at most
-/// 7 % more looks, and no more than 11 a second at a foreign holder.
+/// A poll goes along with others when it is due within 1/16 of its pause: so batching makes at most
+/// 7 % more polls, and no more than 11 a second at a foreign holder.
 const GO_ALONG: u32 = 16;
 
-/// No look goes along earlier than this: a call a second is little enough.
+/// No poll goes along earlier than this: a call a second is little enough.
 const MAX_AHEAD: Duration = Duration::from_secs(1);
 
 /// While several are parked.

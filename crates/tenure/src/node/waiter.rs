@@ -14,8 +14,8 @@ use super::release_listener::ReleaseListeners;
 /// What a waiter is notified of between its tries.
 #[derive(Debug)]
 pub(crate) enum WaiterEvent {
-    /// Look at once: the lock was set for it, or it may have missed that.
-    Look,
+    /// Poll at once: the lock was set for it, or it may have missed that.
+    Acquire,
     /// The lock was set for another, for a claim; this one stands in.
     StandIn { claim_ms: u64, granted: Channel },
 }
@@ -107,7 +107,7 @@ impl Waiter {
 
     pub(crate) fn notify(&self, event: WaiterEvent) {
         let mut slot = self.event.borrow_mut();
-        if !matches!((&*slot, &event), (Some(WaiterEvent::Look), WaiterEvent::StandIn { .. })) {
+        if !matches!((&*slot, &event), (Some(WaiterEvent::Acquire), WaiterEvent::StandIn { .. })) {
             *slot = Some(event);
         }
         self.told.notify_one();
@@ -166,7 +166,7 @@ impl Waiters {
     /// Delivers a message. One to a waiter that is gone is too late: its cancellation follows.
     pub(super) fn deliver(&self, wake: Wake) {
         let (token, event) = match wake {
-            Wake::Grant { token, .. } => (token, WaiterEvent::Look),
+            Wake::Grant { token, .. } => (token, WaiterEvent::Acquire),
             Wake::StandIn { token, claim_ms, granted, .. } => {
                 (token, WaiterEvent::StandIn { claim_ms, granted })
             }
@@ -182,7 +182,7 @@ impl Waiters {
     pub(super) fn all_look(&self) {
         let waiters: Vec<_> = self.by_token.borrow().values().filter_map(Weak::upgrade).collect();
         for waiter in waiters {
-            waiter.notify(WaiterEvent::Look);
+            waiter.notify(WaiterEvent::Acquire);
         }
     }
 }

@@ -1,7 +1,7 @@
 -- Library of the scripts that hand a lock to the next waiter.
 
-local MOST_SERVED = 64
-local MOST_STAND_INS = 16
+local MAX_SERVED = 64
+local MAX_WATCH_CANDIDATES = 16
 
 -- The server's clock, in milliseconds.
 local function wall_ms()
@@ -19,7 +19,7 @@ end
 -- there is one.
 local function name_stand_in(me, granted, claim)
   local index = 0
-  for _ = 1, MOST_STAND_INS do
+  for _ = 1, MAX_WATCH_CANDIDATES do
     local entry = redis.pcall('ZRANGE', Q, index, index, 'WITHSCORES')
     if entry.err or #entry == 0 or tonumber(entry[2]) >= TOMBSTONES then return false end
     local token, channel = parse(entry[1])
@@ -48,7 +48,7 @@ end
 -- before SET, so a server that is out of memory still hands locks over.
 local function serve(me, suspect, proposal)
   local number, fault
-  for _ = 1, MOST_SERVED do
+  for _ = 1, MAX_SERVED do
     local head = redis.pcall('ZPOPMIN', Q) -- pcall: another's value there must not stop a release
     if head.err or #head == 0 then return 'nobody' end
     local member, score = head[1], tonumber(head[2])

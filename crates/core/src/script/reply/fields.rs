@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Answer;
 use crate::{
-    Confirmation, FenceFault, FencingToken, Held, Holder, Inspection, LookAnswer, Next, Release,
+    Confirmation, FenceFault, FencingToken, Held, Holder, Inspection, Next, PollAnswer, Release,
     RenewalAnswer, Reply, Source, Ticket, Token, TtlLeft, Waiter,
 };
 
@@ -166,12 +166,12 @@ impl Fields {
         }
     }
 
-    pub(super) fn look(&mut self, token: &Token) -> Option<LookAnswer> {
+    pub(super) fn poll(&mut self, token: &Token) -> Option<PollAnswer> {
         match self.text()?.as_str() {
-            "go" => Some(LookAnswer::Go),
+            "go" => Some(PollAnswer::Go),
             form @ "held" => {
                 let held = self.held(form, token)?;
-                Some(LookAnswer::Waits { held, position: self.count()? })
+                Some(PollAnswer::Waits { held, position: self.count()? })
             }
             _ => None,
         }

@@ -74,9 +74,9 @@ pub fn read(op: &Op, request: u64, answer: Answer) -> Result<Reply, Misread> {
             let answers = fields.each(leases, |fields, lease| fields.renewal(&lease.token));
             answers.map(Reply::Renewed)
         }
-        Op::Look(looks) => {
-            let answers = fields.each(looks, |fields, look| fields.look(&look.token));
-            answers.map(Reply::Looked)
+        Op::Poll(polls) => {
+            let answers = fields.each(polls, |fields, poll| fields.poll(&poll.token));
+            answers.map(Reply::Polled)
         }
     };
     reply.filter(|_| fields.is_over()).ok_or_else(malformed)

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::{Entry, FencingToken, HolderLabel, LockKey, Look, Place, Renewal, Token, Ttl};
+use crate::{Entry, FencingToken, HolderLabel, LockKey, Place, Poll, Renewal, Token, Ttl};
 
 const OURS: &str = "000000000000000000000000000000a1@h";
 
@@ -51,7 +51,7 @@ fn ops() -> Vec<Op> {
     let force = Op::ForceRelease { key: key(), token: token(), any: false };
     let renew = Op::Renew(vec![Renewal { key: key(), token: token(), ttl: ttl() }]);
     let entry = Entry { channel: crate::Channel::new(7), claim: ttl() };
-    let look = Op::Look(vec![Look { key: key(), token: token(), entry }]);
+    let poll = Op::Poll(vec![Poll { key: key(), token: token(), entry }]);
     vec![
         acquire(),
         proposing(),
@@ -64,7 +64,7 @@ fn ops() -> Vec<Op> {
         force,
         Op::Inspect { key: key(), unproved: false },
         renew,
-        look,
+        poll,
         Op::Clock,
     ]
 }
@@ -106,7 +106,7 @@ fn a_reply_to_another_request_is_rejected() {
 #[test]
 fn each_op_takes_the_forms_of_its_own_script_and_no_others() {
     let plain = "acquire proposing waiting resume steal confirm release yielding force inspect \
-                 renew look clock";
+                 renew poll clock";
     let names: Vec<_> = plain.split(' ').collect();
     for (reply, takers) in [
         ("granted 5", "acquire waiting resume steal"),
@@ -147,8 +147,8 @@ fn each_op_takes_the_forms_of_its_own_script_and_no_others() {
         ("[ gone ]", "renew"),
         ("[ held x ]", "renew"),
         ("[ error NOPERM ]", "renew"),
-        ("[ go ]", "look"),
-        ("[ held x :5 :0 ]", "look"),
+        ("[ go ]", "poll"),
+        ("[ held x :5 :0 ]", "poll"),
         ("[ type hash :5 :0 ]", ""),
         ("9", "clock"),
         ("", ""),

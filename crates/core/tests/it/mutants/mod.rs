@@ -3,10 +3,10 @@
 mod bodies;
 mod force;
 mod library;
-mod looking;
 mod marker;
 mod numbers;
 mod places;
+mod polling;
 mod serving;
 
 use proptest::test_runner::Config;
@@ -65,7 +65,7 @@ fn every_script_has_mutants() {
 fn mutants() -> impl Iterator<Item = &'static Mutant> {
     let libraries = library::MUTANTS.iter().chain(serving::MUTANTS);
     let bodies =
-        bodies::MUTANTS.iter().chain(places::MUTANTS).chain(looking::MUTANTS).chain(force::MUTANTS);
+        bodies::MUTANTS.iter().chain(places::MUTANTS).chain(polling::MUTANTS).chain(force::MUTANTS);
     libraries.chain(numbers::MUTANTS).chain(bodies).chain(marker::MUTANTS)
 }
 

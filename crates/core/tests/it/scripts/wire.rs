@@ -2,21 +2,21 @@
 
 use tenure_core::script;
 use tenure_core::script::{Answer, Call, Misread};
-use tenure_core::{Channel, Entry, Look};
+use tenure_core::{Channel, Entry, Poll};
 
 use super::*;
 
 #[test]
 fn every_reply_begins_with_the_number_of_its_request() {
     let entry = Entry { channel: Channel::new(1), claim: ttl(1_000) };
-    let look = Look { key: lock(), token: ours(), entry };
+    let poll = Poll { key: lock(), token: ours(), entry };
     let ops = [
         acquire(1_000),
         acquire(2_000),
         resume(1_000),
         renew(1_000),
         inspect(),
-        Op::Look(vec![look]),
+        Op::Poll(vec![poll]),
         release(),
         release(),
         steal(1_000),

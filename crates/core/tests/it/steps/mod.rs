@@ -127,7 +127,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(key, token, ttl, any)| Op::Steal { key, token, ttl, any }),
         1 => queue::force_release(lock()),
         1 => lock().prop_map(|key| Op::Inspect { key, unproved: false }),
-        1 => queue::look(),
+        1 => queue::poll(),
     ]
 }
 

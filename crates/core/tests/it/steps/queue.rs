@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
-use tenure_core::{Channel, Entry, LockKey, Look, Op, Place, Ticket, Token, Ttl};
+use tenure_core::{Channel, Entry, LockKey, Op, Place, Poll, Ticket, Token, Ttl};
 
 use super::{
     Listen, Move, Part, Scored, Step, TOMBSTONE_MS, TOMBSTONES, Write, locks, number, tokens, ttl,
@@ -51,9 +51,9 @@ pub(super) fn op() -> impl Strategy<Value = Step> {
         }),
         1 => force_release(lock()).boxed(),
         1 => lock().prop_map(|key| Op::Inspect { key, unproved: false }),
-        1 => look().boxed(),
+        1 => poll().boxed(),
     ];
-    let again = prop_oneof![1 => join().boxed(), 1 => look().boxed()];
+    let again = prop_oneof![1 => join().boxed(), 1 => poll().boxed()];
     prop_oneof![5 => ask.prop_map(Step::Ask), 2 => again.prop_map(Step::Again)]
 }
 
@@ -90,11 +90,11 @@ fn join() -> impl Strategy<Value = Op> {
     )
 }
 
-/// A look for a few waiters, the same one among them twice now and then.
-pub(super) fn look() -> impl Strategy<Value = Op> {
-    let look =
-        (lock(), token(), entry()).prop_map(|(key, token, entry)| Look { key, token, entry });
-    vec(look, 1..=4).prop_map(Op::Look)
+/// A poll for a few waiters, the same one among them twice now and then.
+pub(super) fn poll() -> impl Strategy<Value = Op> {
+    let poll =
+        (lock(), token(), entry()).prop_map(|(key, token, entry)| Poll { key, token, entry });
+    vec(poll, 1..=4).prop_map(Op::Poll)
 }
 
 /// A release of a token with all the entries that it may have, or with few of them.
@@ -159,7 +159,7 @@ pub(super) fn listen() -> impl Strategy<Value = Step> {
     listen.prop_map(Step::Listen)
 }
 
-/// What somebody else writes at the queue's key, that looks like a queue.
+/// What somebody else writes at the queue's key, that polls like a queue.
 pub(super) fn write() -> impl Strategy<Value = Write> {
     let member = (score(), member()).prop_map(|(score, member)| Scored(score, member));
     let buried = prop_oneof![3 => Just(&b""[..]), 2 => Just(&b" released"[..])];
@@ -179,7 +179,7 @@ pub(super) fn write() -> impl Strategy<Value = Write> {
     ]
 }
 
-/// Dead entries, a few less and a few more than are looked at: before all, or behind the first.
+/// Dead entries, a few less and a few more than are polled at: before all, or behind the first.
 fn crowd() -> impl Strategy<Value = Write> {
     let counts = select(vec![1, 15, 16, 17, 63, 64, 65, 70, 70, 130]);
     (counts, select(vec![START_US - 500, START_US + 1])).prop_map(|(count, least)| {

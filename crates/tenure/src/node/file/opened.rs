@@ -3,7 +3,7 @@
 use std::{cell::Cell, os::unix::net::UnixDatagram, path::PathBuf, time::Duration};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use tenure_core::{Channel, Eligibility, Look, Op, Renewal, Reply, Wake};
+use tenure_core::{Channel, Eligibility, Op, Poll, Renewal, Reply, Wake};
 
 use super::{
     boot::{Boot, BootUnknown},
@@ -124,16 +124,16 @@ fn carry_out(op: &Op, table: &StoredTable<'_>) -> Result<(Reply, Vec<Wake>), Fau
             let answers = leases.iter().map(renew).collect::<Result<_, _>>()?;
             (Reply::Renewed(answers), Vec::new())
         }
-        Op::Look(looks) => {
-            let mut answers = Vec::with_capacity(looks.len());
+        Op::Poll(polls) => {
+            let mut answers = Vec::with_capacity(polls.len());
             // A queue is loaded once for all its readers.
-            for looks in looks.chunk_by(|one, other| one.key == other.key) {
-                let Some(Look { key, .. }) = looks.first() else { continue };
+            for polls in polls.chunk_by(|one, other| one.key == other.key) {
+                let Some(Poll { key, .. }) = polls.first() else { continue };
                 answers.extend(table.with(key, |row| {
-                    looks.iter().map(|look| row.look(at, look)).collect::<Vec<_>>()
+                    polls.iter().map(|poll| row.poll(at, poll)).collect::<Vec<_>>()
                 })?);
             }
-            (Reply::Looked(answers), Vec::new())
+            (Reply::Polled(answers), Vec::new())
         }
         Op::Clock => (Reply::Clock { wall_us: at.wall_us }, Vec::new()),
         Op::Inspect { key, .. } => table.with(key, |row| {

@@ -73,7 +73,7 @@ impl Drop for Turn {
 /// would keep those behind it asleep.
 pub(super) fn pauses(op: &Op) -> Backoff {
     let longest = match op {
-        Op::Acquire { .. } | Op::Look(_) | Op::Inspect { .. } | Op::Clock => MAX_PAUSE,
+        Op::Acquire { .. } | Op::Poll(_) | Op::Inspect { .. } | Op::Clock => MAX_PAUSE,
         _ => MAX_URGENT_PAUSE,
     };
     Backoff::new(FIRST_PAUSE, longest)

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use tenure_core::{
-    Channel, HolderLabel, LockKey, Look, Op, Renewal, Token, Ttl,
+    Channel, HolderLabel, LockKey, Op, Poll, Renewal, Token, Ttl,
     script::{self, Answer},
 };
 use tenure_testkit::fuzz;
@@ -54,7 +54,7 @@ fn ops() -> Vec<Op> {
     let acquire =
         |proposal| Op::Acquire { key: key(), token: token.clone(), ttl, proposal, place: None };
     let renewal = Renewal { key: key(), token: token.clone(), ttl };
-    let look = Look { key: key(), token: token.clone(), entry };
+    let poll = Poll { key: key(), token: token.clone(), entry };
     vec![
         acquire(None),
         acquire(number),
@@ -63,7 +63,7 @@ fn ops() -> Vec<Op> {
         Op::Inspect { key: key(), unproved: false },
         Op::Inspect { key: key(), unproved: true },
         Op::Renew(vec![renewal; 4]),
-        Op::Look(vec![look; 3]),
+        Op::Poll(vec![poll; 3]),
         Op::Resume { key: key(), token, ttl },
     ]
 }

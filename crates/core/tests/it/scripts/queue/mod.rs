@@ -5,7 +5,7 @@ mod hand_over;
 mod inspect;
 mod join;
 mod leave;
-mod look;
+mod poll;
 mod serve;
 mod story;
 mod trouble;

@@ -9,7 +9,7 @@
 --         of memory refuses SET.
 local at = {} -- the lock that was read last: its waiters are next to each other
 
-local function look(lock, queue, token, entry)
+local function poll(lock, queue, token, entry)
   if lock ~= at.lock then
     at = {lock = lock, value = read(lock)}
   end
@@ -28,8 +28,8 @@ end
 local replies, kept = {ARGV[1]}, true
 for i = 1, #KEYS / 2 do
   -- pcall: an error at one lock is reported by its own acquisition, and affects no other lock.
-  local looked, reply = pcall(look, KEYS[2 * i - 1], KEYS[2 * i], ARGV[2 * i], ARGV[2 * i + 1])
-  if not looked then reply = {'go'} end
+  local polled, reply = pcall(poll, KEYS[2 * i - 1], KEYS[2 * i], ARGV[2 * i], ARGV[2 * i + 1])
+  if not polled then reply = {'go'} end
   kept = kept and reply[1] ~= 'go'
   replies[i + 1] = reply
 end
