@@ -72,8 +72,7 @@ struct Shared {
     /// The callers that wait for that to end, and how they are notified.
     in_wait: Cell<usize>,
     reached: Notify,
-    /// The connection holds bytes that the socket has not taken, or releases that the server might
-    /// throw away if it were closed now.
+    /// Bytes that the socket has not taken, or releases that the server might discard on a close.
     unsafe_to_close: Cell<bool>,
     /// No command of an earlier connection can arrive any more.
     cut_off: Cell<bool>,
@@ -388,7 +387,7 @@ async fn run(shared: Rc<Shared>) {
     }
 }
 
-/// One time-out may be a slow script; two are a dead peer or a hung server.
+/// One may be a slow script; two are a dead peer or a hung server.
 const MAX_TIME_OUTS: u32 = 2;
 
 /// A server that restarts is back within milliseconds, and a holder wants it soon.
