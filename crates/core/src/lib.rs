@@ -11,7 +11,7 @@
 //!    [`Backoff`], [`MarkerCheck`], and [`Shown`], which says what of others' text may be shown;
 //! 2. [`Op`] and [`Reply`]: everything a node can be asked, and everything it can say;
 //! 3. [`Row`] and [`Table`] (what each [`Op`] means), [`script`] (the same for a server, in Lua),
-//!    [`Attempt`] and [`Lease`];
+//!    [`Attempt`] and [`LeaseState`];
 //! 4. [`Wait`] and [`Waiting`]: attempts until a deadline.
 
 mod attempt;
@@ -47,14 +47,15 @@ pub use fence::{
 pub use holder::{Holder, HolderLabel, LabelError};
 pub use inspection::{Inspection, Source, Waiter};
 pub use key::{KeyError, LockKey, RESERVED_SUFFIXES};
-pub use lease::{Lease, LeaseSettings};
+pub use lease::{LeaseSettings, LeaseState};
 pub use loss::{LossReason, Pause};
 pub use marker::{
     Closure, Eligibility, MARKER_KEY, Marker, MarkerCause, MarkerCheck, MarkerFound, MarkerMode,
     ServerIdentity,
 };
 pub use op::{
-    Confirmation, Held, Next, Op, Poll, PollAnswer, Release, Renewal, RenewalAnswer, Reply, TtlLeft,
+    Confirmation, Held, Next, Op, Poll, PollAnswer, Release, RenewRequest, RenewalAnswer, Reply,
+    TtlLeft,
 };
 pub use queue::{Channel, Entry, Place, Ticket, Wake};
 pub use quorum::{NodeId, Quorum};

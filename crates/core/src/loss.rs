@@ -33,7 +33,7 @@ pub enum LossReason {
 
 impl LossReason {
     /// Whether only its time ran out: the key may still be there, and
-    /// [`Lease::handle_proved`](crate::Lease::handle_proved) takes such a loss back.
+    /// [`LeaseState::handle_proved`](crate::LeaseState::handle_proved) takes such a loss back.
     #[must_use]
     pub const fn ran_out(&self) -> bool {
         matches!(self, Self::Expired | Self::Paused { .. })

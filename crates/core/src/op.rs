@@ -42,7 +42,7 @@ pub enum Op {
         number: FencingToken,
     },
     /// Raise the TTL of each lease that its token still holds. Never lowers, never creates.
-    Renew(Vec<Renewal>),
+    Renew(Vec<RenewRequest>),
     /// Hand the lock to the next waiter if the token holds it, or delete the key if nobody waits;
     /// and take the token out of the queue. A free lock is handed over as well.
     Release {
@@ -157,7 +157,7 @@ impl Op {
 /// One lease to renew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a renewal is these three things")]
-pub struct Renewal {
+pub struct RenewRequest {
     /// The lock.
     pub key: LockKey,
     /// The token that should still hold it.

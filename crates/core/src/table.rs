@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Channel, Eligibility, LockKey, NodeTime, Op, Poll, Renewal, Reply, Row, Wake};
+use crate::{Channel, Eligibility, LockKey, NodeTime, Op, Poll, RenewRequest, Reply, Row, Wake};
 
 /// All locks of one node.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ impl Table {
         self.sweep_if_grown(at);
         match op {
             Op::Renew(leases) => {
-                let renew = |lease: &Renewal| self.row(&lease.key, |row| row.renew(at, lease));
+                let renew = |lease: &RenewRequest| self.row(&lease.key, |row| row.renew(at, lease));
                 (Reply::Renewed(leases.iter().map(renew).collect()), Vec::new())
             }
             Op::Poll(polls) => {

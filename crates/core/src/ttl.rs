@@ -43,11 +43,11 @@ impl Ttl {
     fn at_least(least: Duration, lifetime: Duration) -> Result<Self, TtlError> {
         let error = |bound| Err(TtlError { lifetime, bound });
         if lifetime < least {
-            return error(TtlBound::Least(least));
+            return error(TtlBound::Min(least));
         }
         match u64::try_from(lifetime.as_millis()) {
             Ok(ms) if ms <= Self::MAX_MS => Ok(Self(ms)),
-            _ => error(TtlBound::Most),
+            _ => error(TtlBound::Max),
         }
     }
 
@@ -116,16 +116,16 @@ pub struct TtlError {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TtlBound {
-    Least(Duration),
-    Most,
+    Min(Duration),
+    Max,
 }
 
 impl std::error::Error for TtlError {}
 
 /// The least TTL. Where a lease is renewed, what would do without renewal is named as well.
-struct Bound(Duration);
+struct MinTtl(Duration);
 
-impl fmt::Display for Bound {
+impl fmt::Display for MinTtl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", Ttl::MIN)?;
         let is_larger = self.0 > Ttl::MIN;
@@ -137,19 +137,19 @@ impl fmt::Display for TtlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lifetime = self.lifetime;
         match self.bound {
-            TtlBound::Least(least) if lifetime.is_zero() => {
-                write!(f, "the TTL is zero; it must be at least {}", Bound(least))
+            TtlBound::Min(least) if lifetime.is_zero() => {
+                write!(f, "the TTL is zero; it must be at least {}", MinTtl(least))
             }
-            TtlBound::Least(least) if lifetime < Duration::from_millis(1) => write!(
+            TtlBound::Min(least) if lifetime < Duration::from_millis(1) => write!(
                 f,
                 "the TTL of {lifetime:?} is below 1ms, the unit of a server's clock; it must be at \
                  least {}",
-                Bound(least)
+                MinTtl(least)
             ),
-            TtlBound::Least(least) => {
+            TtlBound::Min(least) => {
                 write!(f, "the TTL of {lifetime:?} is below the least allowed, {least:?}")
             }
-            TtlBound::Most => {
+            TtlBound::Max => {
                 write!(f, "the TTL of {lifetime:?} is over the most allowed, 2^53 ms")
             }
         }

@@ -1,6 +1,6 @@
 //! The server: the real row carries out what arrives.
 
-use tenure_core::{Channel, Next, Op, Place, Release, Renewal, RenewalAnswer, Reply, Wake};
+use tenure_core::{Channel, Next, Op, Place, Release, RenewRequest, RenewalAnswer, Reply, Wake};
 
 use crate::{
     Violation,
@@ -86,7 +86,7 @@ impl Model {
                 };
                 Op::Acquire { key, token, ttl: self.names.ttl, proposal: None, place: Some(place) }
             }
-            Ask::Renew => Op::Renew(vec![Renewal { key, token, ttl: lasting(RENEWED) }]),
+            Ask::Renew => Op::Renew(vec![RenewRequest { key, token, ttl: lasting(RENEWED) }]),
             Ask::Force(Force::Steal) => Op::Steal { key, token, ttl: self.names.ttl, any: false },
             Ask::Force(Force::Release) => Op::ForceRelease { key, token, any: false },
             Ask::Keep(Keep::Resume) => Op::Resume { key, token, ttl: lasting(RENEWED) },

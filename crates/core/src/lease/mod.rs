@@ -19,11 +19,11 @@ pub struct LeaseSettings {
 /// A lease that is held, until it is lost. A loss is final, except one by time alone: a holder that
 /// still has its key has lost nothing.
 ///
-/// Its driver must call [`Lease::handle_time`] at [`Lease::poll_timeout`], send a renewal whenever
-/// [`Lease::poll_renewal`] says so, and hand in each answer with the moment before its request was
-/// queued. Loss by time needs no server to answer.
+/// Its driver must call [`LeaseState::handle_time`] at [`LeaseState::poll_timeout`], send a renewal
+/// whenever [`LeaseState::poll_renewal`] returns true, and pass in each answer with the time before
+/// its request was queued. Loss by time needs no answer from a server.
 #[derive(Clone, Debug)]
-pub struct Lease {
+pub struct LeaseState {
     settings: LeaseSettings,
     granted: Timestamp,
     /// The end of validity: from before the last successful request, less the drift.
@@ -36,7 +36,7 @@ pub struct Lease {
     lost: Option<LossReason>,
 }
 
-impl Lease {
+impl LeaseState {
     /// A lease whose grant was asked for at `sent`.
     #[must_use]
     pub fn new(sent: Timestamp, settings: LeaseSettings) -> Self {
@@ -71,7 +71,7 @@ impl Lease {
         self.settings.ttl
     }
 
-    /// When [`Lease::handle_time`] or [`Lease::poll_renewal`] has something to do.
+    /// When [`LeaseState::handle_time`] or [`LeaseState::poll_renewal`] has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Timestamp {
         if self.lost.is_some() {
@@ -159,10 +159,10 @@ impl Lease {
         (sent + third).min(self.deadline.before(2 * third))
     }
 
-    /// Why not even a [proof](Lease::handle_proved) would keep it at `now`: anything but that its
-    /// time ran out.
+    /// The loss at `now` that even a [proof](LeaseState::handle_proved) cannot undo: any but an
+    /// expiry.
     #[must_use]
-    pub fn over_for_good(&self, now: Timestamp) -> Option<LossReason> {
+    pub fn final_loss(&self, now: Timestamp) -> Option<LossReason> {
         match &self.lost {
             None | Some(LossReason::Expired | LossReason::Paused { .. }) => {
                 (now >= self.hold_until()).then_some(LossReason::MaxHold)
@@ -177,7 +177,7 @@ impl Lease {
     pub fn handle_proved(&mut self, now: Timestamp, sent: Timestamp) {
         self.handle_time(now);
         let is_soon_enough = now < (sent + self.settings.ttl.validity()).before(self.margin);
-        if is_soon_enough && self.over_for_good(now).is_none() {
+        if is_soon_enough && self.final_loss(now).is_none() {
             self.lost = None;
             self.deadline = self.deadline.max(sent + self.settings.ttl.validity());
         }

@@ -17,7 +17,7 @@ fn settings(ttl: u64) -> LeaseSettings {
 #[test]
 fn a_lease_is_renewed_at_a_third_and_lost_a_margin_before_its_end() {
     // TTL 10 s: drift 102 ms, validity 9 898 ms, margin 200 ms.
-    let mut lease = Lease::new(at(0), settings(10_000));
+    let mut lease = LeaseState::new(at(0), settings(10_000));
     assert_eq!(lease.deadline(), at(9_898));
     assert_eq!(lease.poll_timeout().as_nanos(), 9_898_000_000 / 3);
     assert!(!lease.poll_renewal(at(3_299), Duration::ZERO));
@@ -32,7 +32,7 @@ fn a_lease_is_renewed_at_a_third_and_lost_a_margin_before_its_end() {
 
 #[test]
 fn validity_counts_from_before_the_request() {
-    let mut lease = Lease::new(at(0), settings(10_000));
+    let mut lease = LeaseState::new(at(0), settings(10_000));
     assert!(lease.poll_renewal(at(3_300), Duration::ZERO));
     lease.handle_renewed(at(4_000), at(3_300));
     assert_eq!(lease.deadline(), at(3_300 + 9_898));
@@ -43,7 +43,7 @@ fn validity_counts_from_before_the_request() {
 
 #[test]
 fn a_failed_renewal_is_tried_again_soon_and_blips_do_not_add_up() {
-    let mut lease = Lease::new(at(0), settings(12_000));
+    let mut lease = LeaseState::new(at(0), settings(12_000));
     assert!(lease.poll_renewal(at(4_000), Duration::ZERO));
     lease.handle_unknown(at(4_500), 500);
     let wait = lease.poll_timeout().since(at(4_500));
@@ -56,7 +56,7 @@ fn a_failed_renewal_is_tried_again_soon_and_blips_do_not_add_up() {
 
 #[test]
 fn a_loss_is_final() {
-    let mut lease = Lease::new(at(0), settings(10_000));
+    let mut lease = LeaseState::new(at(0), settings(10_000));
     assert!(lease.poll_renewal(at(3_300), Duration::ZERO));
     lease.handle_renewed(at(9_800), at(3_300));
     assert_eq!(lease.lost(), Some(&LossReason::Expired));
@@ -68,11 +68,11 @@ fn a_loss_is_final() {
 
 #[test]
 fn an_expired_lease_is_held_again_with_a_proof() {
-    let mut lease = Lease::new(at(0), settings(10_000));
+    let mut lease = LeaseState::new(at(0), settings(10_000));
     assert!(lease.poll_renewal(at(3_300), Duration::ZERO));
     lease.handle_time(at(20_000));
     assert_eq!(lease.lost(), Some(&LossReason::Expired));
-    assert_eq!(lease.over_for_good(at(20_000)), None);
+    assert_eq!(lease.final_loss(at(20_000)), None);
     lease.handle_proved(at(20_010), at(20_001));
     assert_eq!(lease.lost(), None);
     assert_eq!(lease.deadline(), at(20_001 + 9_898));
@@ -86,22 +86,22 @@ fn an_expired_lease_is_held_again_with_a_proof() {
 
 #[test]
 fn a_late_proof_changes_nothing() {
-    let mut lease = Lease::new(at(0), settings(10_000));
+    let mut lease = LeaseState::new(at(0), settings(10_000));
     lease.handle_proved(at(30_000), at(30_000 - 9_698));
     assert_eq!(lease.lost(), Some(&LossReason::Expired));
     assert_eq!(lease.deadline(), at(9_898));
 
     let longest = LeaseSettings { max_hold: Some(ms(15_000)), ..settings(10_000) };
-    let mut lease = Lease::new(at(0), longest);
+    let mut lease = LeaseState::new(at(0), longest);
     lease.handle_time(at(14_000));
-    assert_eq!(lease.over_for_good(at(15_000)), Some(LossReason::MaxHold));
+    assert_eq!(lease.final_loss(at(15_000)), Some(LossReason::MaxHold));
     lease.handle_proved(at(15_000), at(14_999));
     assert_eq!(lease.lost(), Some(&LossReason::Expired));
 
     for reason in [LossReason::Gone, LossReason::Released, LossReason::MaxHold] {
-        let mut lease = Lease::new(at(0), settings(10_000));
+        let mut lease = LeaseState::new(at(0), settings(10_000));
         lease.lose(reason.clone());
-        assert_eq!(lease.over_for_good(at(1)), Some(reason.clone()));
+        assert_eq!(lease.final_loss(at(1)), Some(reason.clone()));
         lease.handle_proved(at(1), at(1));
         assert_eq!(lease.lost(), Some(&reason));
     }
@@ -109,7 +109,7 @@ fn a_late_proof_changes_nothing() {
 
 #[test]
 fn a_proof_renews_a_lease_that_is_held() {
-    let mut lease = Lease::new(at(0), settings(10_000));
+    let mut lease = LeaseState::new(at(0), settings(10_000));
     lease.handle_proved(at(1_001), at(1_000));
     assert_eq!(lease.deadline(), at(1_000 + 9_898));
     // A longer extension stays.
@@ -121,7 +121,7 @@ fn a_proof_renews_a_lease_that_is_held() {
 #[test]
 fn max_hold_ends_the_lease() {
     let mut lease =
-        Lease::new(at(0), LeaseSettings { max_hold: Some(ms(5_000)), ..settings(10_000) });
+        LeaseState::new(at(0), LeaseSettings { max_hold: Some(ms(5_000)), ..settings(10_000) });
     assert!(lease.poll_renewal(at(4_999), Duration::ZERO));
     lease.handle_renewed(at(4_999), at(4_999));
     assert_eq!(lease.poll_timeout(), at(5_000));
@@ -131,7 +131,7 @@ fn max_hold_ends_the_lease() {
 
 #[test]
 fn without_renewal_only_the_end_is_due() {
-    let mut lease = Lease::new(at(0), LeaseSettings { renewed: false, ..settings(1_000) });
+    let mut lease = LeaseState::new(at(0), LeaseSettings { renewed: false, ..settings(1_000) });
     assert_eq!(lease.poll_timeout(), at(988 - 50));
     assert!(!lease.poll_renewal(at(900), Duration::ZERO));
     // The caller extends by hand.
@@ -142,7 +142,7 @@ fn without_renewal_only_the_end_is_due() {
 #[test]
 fn the_largest_ttl_is_not_lost_at_once() {
     for ttl in [Ttl::MAX_MS, 10_000 * 365 * 24 * 3_600_000, 500 * 365 * 24 * 3_600_000] {
-        let mut lease = Lease::new(at(5), settings(ttl));
+        let mut lease = LeaseState::new(at(5), settings(ttl));
         lease.handle_time(at(1_000_000));
         assert_eq!(lease.lost(), None, "{ttl} ms");
     }
@@ -150,7 +150,7 @@ fn the_largest_ttl_is_not_lost_at_once() {
 
 #[test]
 fn renewals_go_along_with_one_that_is_due() {
-    let mut lease = Lease::new(at(0), settings(10_000));
+    let mut lease = LeaseState::new(at(0), settings(10_000));
     assert!(!lease.poll_renewal(at(3_000), ms(200)));
     assert!(lease.poll_renewal(at(3_100), ms(200)));
 }
@@ -164,7 +164,7 @@ fn no_extension_delays_a_renewal_past_the_end() {
             .flat_map(move |percent| [1, 7, 30, 60, 95].map(move |every| (ttl, percent, every)))
     }) {
         let to = Ttl::new(ms((ttl * percent / 100).max(10))).unwrap();
-        let mut lease = Lease::new(at(0), settings(ttl));
+        let mut lease = LeaseState::new(at(0), settings(ttl));
         let mut key_ends = at(ttl);
         let mut next_extension = ms(ttl * every / 100).max(ms(1));
         let pace = next_extension;
@@ -191,7 +191,7 @@ fn no_extension_delays_a_renewal_past_the_end() {
 
 #[test]
 fn an_extension_leaves_a_renewal_in_flight() {
-    let mut lease = Lease::new(at(0), settings(10_000));
+    let mut lease = LeaseState::new(at(0), settings(10_000));
     assert!(lease.poll_renewal(at(3_300), Duration::ZERO));
     lease.handle_extended(at(3_301), at(3_300), Ttl::new(ms(100)).unwrap());
     assert!(!lease.poll_renewal(at(3_301), Duration::ZERO), "a second one beside it");
@@ -203,7 +203,7 @@ fn an_extension_leaves_a_renewal_in_flight() {
 #[test]
 fn a_renewal_that_fails_is_tried_again_before_the_end() {
     for (failed, random) in (3_300..9_690).step_by(10).flat_map(|at| [(at, 0), (at, 1_000)]) {
-        let mut lease = Lease::new(at(0), settings(10_000));
+        let mut lease = LeaseState::new(at(0), settings(10_000));
         assert!(lease.poll_renewal(at(3_300), Duration::ZERO));
         lease.handle_unknown(at(failed), random);
         assert!(lease.poll_timeout() < at(9_698), "failed at {failed}");
@@ -214,7 +214,7 @@ fn a_renewal_that_fails_is_tried_again_before_the_end() {
 fn a_loss_during_a_pause_is_reported_as_a_pause() {
     let pause = |from, to| Pause { from: at(from), to: at(to) };
     let after = |pause, failing| {
-        let mut lease = Lease::new(at(0), settings(10_000));
+        let mut lease = LeaseState::new(at(0), settings(10_000));
         if failing {
             assert!(lease.poll_renewal(at(3_300), Duration::ZERO));
             lease.handle_unknown(at(3_300), 500);
@@ -230,25 +230,25 @@ fn a_loss_during_a_pause_is_reported_as_a_pause() {
     assert_eq!(after(pause(3_300, 60_000), true), Some(LossReason::Expired), "an outage before");
     assert_eq!(after(pause(9_690, 60_000), false), Some(LossReason::Expired), "over without it");
     assert_eq!(after(pause(9_000, 9_800), false), Some(LossReason::Expired), "a busy machine");
-    let mut manual = Lease::new(at(0), LeaseSettings { renewed: false, ..settings(10_000) });
+    let mut manual = LeaseState::new(at(0), LeaseSettings { renewed: false, ..settings(10_000) });
     manual.handle_pause(pause(3_300, 60_000));
     assert_eq!(manual.lost(), None, "its holder may not have wanted to extend it");
     // The first reason stays, and the next hold has nothing to do with an old pause.
-    let mut lease = Lease::new(at(0), settings(10_000));
+    let mut lease = LeaseState::new(at(0), settings(10_000));
     lease.lose(LossReason::Gone);
     lease.handle_pause(pause(3_300, 60_000));
     assert_eq!(lease.lost(), Some(&LossReason::Gone));
-    let mut lease = Lease::new(at(70_000), settings(10_000));
+    let mut lease = LeaseState::new(at(70_000), settings(10_000));
     lease.handle_pause(pause(3_300, 60_000));
     assert_eq!(lease.lost(), None);
 }
 
 #[test]
 fn a_lease_lost_during_a_pause_is_held_again_with_a_proof() {
-    let mut lease = Lease::new(at(0), settings(10_000));
+    let mut lease = LeaseState::new(at(0), settings(10_000));
     lease.handle_pause(Pause { from: at(3_300), to: at(20_000) });
     assert!(lease.lost().is_some_and(LossReason::ran_out));
-    assert_eq!(lease.over_for_good(at(20_000)), None);
+    assert_eq!(lease.final_loss(at(20_000)), None);
     lease.handle_proved(at(20_010), at(20_001));
     assert_eq!(lease.lost(), None);
 }

@@ -8,8 +8,8 @@ use std::{collections::BTreeSet, time::Duration};
 use self::queue::{Served, Wakes};
 use crate::{
     Channel, Eligibility, FenceFault, FencingToken, Held, Holder, Inspection, Next, Op, Place,
-    Poll, PollAnswer, Release, Renewal, RenewalAnswer, Reply, Source, Token, Ttl, TtlLeft, Wake,
-    queue::MAX_SERVED,
+    Poll, PollAnswer, Release, RenewRequest, RenewalAnswer, Reply, Source, Token, Ttl, TtlLeft,
+    Wake, queue::MAX_SERVED,
 };
 
 /// A node's two clocks, as they stand during one op.
@@ -151,7 +151,7 @@ impl Row {
     }
 
     /// Raises the TTL, never lowers it, if the token holds the lock. Never creates a key.
-    pub fn renew(&mut self, at: NodeTime, lease: &Renewal) -> RenewalAnswer {
+    pub fn renew(&mut self, at: NodeTime, lease: &RenewRequest) -> RenewalAnswer {
         self.expire(at);
         match &self.lock {
             None => RenewalAnswer::Gone,

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tenure_core::{
     Channel, Eligibility, HolderLabel, LockKey, Marker, MarkerCheck, MarkerFound, MarkerMode,
-    NodeTime, Op, Renewal, RenewalAnswer, Reply, Row, ServerIdentity, Stored, Token, Ttl, Value,
+    NodeTime, Op, RenewRequest, RenewalAnswer, Reply, Row, ServerIdentity, Stored, Token, Ttl,
+    Value,
 };
 
 use super::{
@@ -49,7 +50,7 @@ impl Names {
     /// The server carries out a renewal.
     pub(crate) fn renew(&self, server: &mut Server, who: u8) -> RenewalAnswer {
         let (key, token, ttl) = self.of(who);
-        match self.apply(server, &Op::Renew(vec![Renewal { key, token, ttl }])) {
+        match self.apply(server, &Op::Renew(vec![RenewRequest { key, token, ttl }])) {
             Reply::Renewed(mut answers) => answers.remove(0),
             reply => unreachable!("no renewal: {reply:?}"),
         }

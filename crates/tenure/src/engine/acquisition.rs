@@ -19,7 +19,7 @@ use super::{
 use crate::{
     clock,
     error::{AcquireError, NoQuorum, NodeError, NodeErrorKind},
-    node::{PendingReply, RetryContext, Waiter},
+    node::{PendingReply, QueueWaiter, RetryContext},
     random,
 };
 
@@ -57,7 +57,7 @@ impl AttemptResult {
 pub(super) struct Acquisition<'a> {
     state: &'a Rc<State>,
     pub(super) request: &'a AcquireRequest,
-    pub(super) waiter: Rc<Waiter>,
+    pub(super) waiter: Rc<QueueWaiter>,
     /// Something under this token may be on a node.
     open: bool,
     sent: Timestamp,
@@ -84,7 +84,7 @@ impl<'a> Acquisition<'a> {
             }
         };
         let waiter =
-            Waiter::new(token, claim(request.settings.ttl, state.nodes.first().round_trip()));
+            QueueWaiter::new(token, claim(request.settings.ttl, state.nodes.first().round_trip()));
         let (sent, round, holds) = (Timestamp::default(), None, Vec::new());
         Ok(Self { state, request, waiter, open: false, sent, seen, round, holds })
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use tenure_core::{
-    Lease, LockKey, LossReason, NodeId, Renewal, RenewalAnswer, Timestamp, Token, Ttl,
+    LeaseState, LockKey, LossReason, NodeId, RenewRequest, RenewalAnswer, Timestamp, Token, Ttl,
 };
 use tokio::sync::Notify;
 
@@ -43,7 +43,7 @@ pub(super) struct Leases {
 /// One lease. Dropping it notifies its holder that it is not renewed any more.
 #[derive(Debug)]
 pub(super) struct LeaseEntry {
-    pub(super) lease: Lease,
+    pub(super) lease: LeaseState,
     pub(super) cell: Arc<LeaseCell>,
     pub(super) class: Class,
     pub(super) granted: Timestamp,
@@ -92,7 +92,7 @@ impl Leases {
         placement: Placement,
     ) {
         let AcquireRequest { settings, class, repair, yield_to_pollers, max_ttl, .. } = request;
-        let lease = Lease::new(sent, *settings);
+        let lease = LeaseState::new(sent, *settings);
         cell.set_deadline(lease.deadline(), lease.excuse());
         let due = lease.poll_timeout();
         let entry = LeaseEntry {
@@ -140,7 +140,7 @@ impl Leases {
     }
 
     /// Changes a lease, and notifies its holder. `None` when it is not held any more.
-    fn update<T>(&self, id: LeaseId, change: impl FnOnce(&mut Lease) -> T) -> Option<T> {
+    fn update<T>(&self, id: LeaseId, change: impl FnOnce(&mut LeaseState) -> T) -> Option<T> {
         let mut entries = self.entries.borrow_mut();
         let entry = entries.get_mut(&id)?;
         let was_lost = entry.lease.lost().is_some();
@@ -173,7 +173,7 @@ impl Leases {
     }
 
     /// What to renew now: what is due, and what is due so soon that it may go along.
-    pub(super) fn take_due(&self, now: Timestamp) -> Vec<(LeaseId, Renewal)> {
+    pub(super) fn take_due(&self, now: Timestamp) -> Vec<(LeaseId, RenewRequest)> {
         let mut due = self.due.borrow_mut();
         if due.first().is_none_or(|(first, _)| *first > now) {
             return Vec::new();
@@ -210,10 +210,10 @@ impl Leases {
         }
     }
 
-    pub(super) fn renewal(&self, id: LeaseId, ttl: Ttl) -> Option<Renewal> {
+    pub(super) fn renewal(&self, id: LeaseId, ttl: Ttl) -> Option<RenewRequest> {
         let entries = self.entries.borrow();
         let cell = &entries.get(&id)?.cell;
-        Some(Renewal { key: cell.key().clone(), token: cell.token().clone(), ttl })
+        Some(RenewRequest { key: cell.key().clone(), token: cell.token().clone(), ttl })
     }
 
     /// Changes what is known of a lease's keys; `None` when it was released.
@@ -231,12 +231,12 @@ impl Leases {
     }
 
     /// Why a lease is lost, and stays so whatever the nodes say; `None` for one whose time ran out.
-    pub(super) fn over_for_good(&self, id: LeaseId) -> Option<LossReason> {
+    pub(super) fn final_loss(&self, id: LeaseId) -> Option<LossReason> {
         let now = clock::now();
         // Listeners for the loss are notified before it may be undone.
         let over = self.update(id, |lease| {
             lease.handle_time(now);
-            lease.over_for_good(now)
+            lease.final_loss(now)
         });
         over.unwrap_or(Some(LossReason::Released))
     }

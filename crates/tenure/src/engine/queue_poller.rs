@@ -20,7 +20,7 @@ use super::{limits::MAX_LIMIT, state::State};
 use crate::{
     clock,
     error::{NodeError, NodeErrorKind},
-    node::{Node, Waiter, WaiterEvent, Watch, Watched},
+    node::{Node, QueueWaiter, WaiterEvent, Watch, Watched},
     random, task,
 };
 
@@ -47,7 +47,7 @@ struct RegistrationId(u64);
 #[derive(Debug)]
 struct Parked {
     key: LockKey,
-    waiter: Rc<Waiter>,
+    waiter: Rc<QueueWaiter>,
     /// The last try of its wait, which it makes itself.
     deadline: Timestamp,
     /// When it last learned the state of its lock.
@@ -100,7 +100,7 @@ impl QueuePoller {
     pub(super) fn register(
         &self,
         key: &LockKey,
-        waiter: &Rc<Waiter>,
+        waiter: &Rc<QueueWaiter>,
         deadline: Timestamp,
         due: Timestamp,
     ) -> Registration<'_> {

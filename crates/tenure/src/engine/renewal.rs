@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::HashMap, future::Future, pin::Pin, rc::Rc};
 
-use tenure_core::{LossReason, NodeId, Op, Renewal, RenewalAnswer, Reply, Timestamp, Ttl};
+use tenure_core::{LossReason, NodeId, Op, RenewRequest, RenewalAnswer, Reply, Timestamp, Ttl};
 use tokio::sync::oneshot;
 
 use super::{
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Leases to renew on one node, in one call.
-type Batch = Vec<(LeaseId, Renewal)>;
+type Batch = Vec<(LeaseId, RenewRequest)>;
 
 /// Renewals of some leases on all nodes, and what each lease's come to.
 struct Round {
@@ -64,7 +64,7 @@ impl State {
             while let Some((first, _)) = renewals.first() {
                 let longest = self.leases.max_ttl(*first);
                 let goes_along =
-                    |(id, _): &&(LeaseId, Renewal)| self.leases.max_ttl(*id) == longest;
+                    |(id, _): &&(LeaseId, RenewRequest)| self.leases.max_ttl(*id) == longest;
                 let batch = renewals.iter().take(MAX_IN_A_BATCH).take_while(goes_along);
                 let rest = renewals.split_off(batch.count());
                 let batch = std::mem::replace(&mut renewals, rest);
@@ -247,7 +247,7 @@ impl State {
     ) -> Result<(), RevalidateError> {
         let id = *id;
         let not_held = |reason| Err(RevalidateError::NotHeld(cell.lost_by(reason)));
-        if let Some(reason) = self.leases.over_for_good(id) {
+        if let Some(reason) = self.leases.final_loss(id) {
             return not_held(reason);
         }
         let renewal = self.leases.ttl(id).and_then(|ttl| self.leases.renewal(id, ttl));
@@ -273,7 +273,7 @@ impl State {
     async fn ask_for(
         self: &Rc<Self>,
         id: LeaseId,
-        renewal: Renewal,
+        renewal: RenewRequest,
         purpose: Purpose,
     ) -> Option<QuorumResult> {
         let (asked, result) = oneshot::channel();
@@ -284,7 +284,7 @@ impl State {
     pub(super) async fn ask_renewals(
         &self,
         node: NodeId,
-        batch: &[(LeaseId, Renewal)],
+        batch: &[(LeaseId, RenewRequest)],
     ) -> Result<(Vec<RenewalAnswer>, Option<NodeError>), NodeError> {
         let shortest = batch.iter().map(|(_, renewal)| renewal.ttl).min();
         let limit = shortest.map_or(MAX_LIMIT, |ttl| op_limit(&self.nodes, node, ttl));

@@ -11,7 +11,7 @@ use std::{
 use tenure_core::{Channel, Op, Reply, Table, Wake};
 use tokio::sync::mpsc;
 
-use super::{Node, PendingReply, ReleaseListener, RetryContext, Waiter, waiter::Waiters};
+use super::{Node, PendingReply, QueueWaiter, ReleaseListener, RetryContext, waiter::Waiters};
 use crate::{clock, quiet::Work, random, task};
 
 /// A table in memory: the reference model itself, behind a mutex.
@@ -130,7 +130,7 @@ impl Node for MemoryNode {
     fn call_waiting(
         &self,
         mut op: Op,
-        waiter: &Rc<Waiter>,
+        waiter: &Rc<QueueWaiter>,
         context: RetryContext,
         limit: Duration,
     ) -> PendingReply {

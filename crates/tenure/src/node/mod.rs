@@ -11,7 +11,7 @@ mod watch;
 
 pub(crate) use instance::ServerInstance;
 pub(crate) use release_listener::ReleaseListener;
-pub(crate) use waiter::{Residue, RetryContext, Waiter, WaiterEvent};
+pub(crate) use waiter::{QueueWaiter, Residue, RetryContext, WaiterEvent};
 pub(crate) use watch::{Watch, Watched};
 
 use std::{
@@ -60,7 +60,7 @@ pub(crate) trait Node: fmt::Debug {
     fn call_waiting(
         &self,
         op: Op,
-        waiter: &Rc<Waiter>,
+        waiter: &Rc<QueueWaiter>,
         context: RetryContext,
         limit: Duration,
     ) -> PendingReply;

@@ -22,7 +22,7 @@ pub(crate) enum WaiterEvent {
 
 /// One acquisition that waits, under one token.
 #[derive(Debug)]
-pub(crate) struct Waiter {
+pub(crate) struct QueueWaiter {
     token: Token,
     claim: Ttl,
     /// How it stands, or stood, in the queue: one entry for each of the last connections it asked
@@ -35,7 +35,7 @@ pub(crate) struct Waiter {
     told: Notify,
 }
 
-impl Waiter {
+impl QueueWaiter {
     /// One that gets this short TTL until it confirms.
     pub(crate) fn new(token: Token, claim: Ttl) -> Rc<Self> {
         Rc::new(Self {
@@ -134,13 +134,13 @@ pub(crate) struct RetryContext {
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
     pub(super) listeners: ReleaseListeners,
-    by_token: RefCell<HashMap<Token, Weak<Waiter>>>,
+    by_token: RefCell<HashMap<Token, Weak<QueueWaiter>>>,
     sweep_at: Cell<usize>,
 }
 
 impl Waiters {
     /// Notifies this one from now on, for as long as it lives.
-    pub(super) fn add(&self, waiter: &Rc<Waiter>) {
+    pub(super) fn add(&self, waiter: &Rc<QueueWaiter>) {
         let mut by_token = self.by_token.borrow_mut();
         if by_token.len() >= self.sweep_at.get().max(MIN_SWEEP) {
             by_token.retain(|_, waiter| waiter.strong_count() > 0);
@@ -153,7 +153,7 @@ impl Waiters {
     pub(super) fn give_place(
         &self,
         op: &mut Op,
-        waiter: &Rc<Waiter>,
+        waiter: &Rc<QueueWaiter>,
         channel: &Channel,
         context: &RetryContext,
     ) {
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_waiter_forgets_connections_that_ended_long_ago() {
         let token = Token::new(7, &HolderLabel::new("h").unwrap());
-        let waiter = Waiter::new(token, Ttl::new(Duration::from_secs(1)).unwrap());
+        let waiter = QueueWaiter::new(token, Ttl::new(Duration::from_secs(1)).unwrap());
         for connection in 0..10_000 {
             let place = waiter.place(&Channel::new(connection), &RetryContext::default());
             let before = connection.checked_sub(1).map(Channel::new);
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn a_holder_leaves_an_entry_behind_only_where_a_command_may_still_arrive() {
         let token = Token::new(7, &HolderLabel::new("h").unwrap());
-        let waiter = Waiter::new(token, Ttl::new(Duration::from_secs(1)).unwrap());
+        let waiter = QueueWaiter::new(token, Ttl::new(Duration::from_secs(1)).unwrap());
         _ = waiter.place(&Channel::new(9), &RetryContext::default());
         assert_eq!(waiter.residue().entries.len(), 1);
         assert!(waiter.residue_as_holder().entries.is_empty());

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::{Entry, FencingToken, HolderLabel, LockKey, Place, Poll, Renewal, Token, Ttl};
+use crate::{Entry, FencingToken, HolderLabel, LockKey, Place, Poll, RenewRequest, Token, Ttl};
 
 const OURS: &str = "000000000000000000000000000000a1@h";
 
@@ -49,7 +49,7 @@ fn ops() -> Vec<Op> {
     );
     let confirm = Op::Confirm { key: key(), token: token(), ttl: ttl(), number: number(5) };
     let force = Op::ForceRelease { key: key(), token: token(), any: false };
-    let renew = Op::Renew(vec![Renewal { key: key(), token: token(), ttl: ttl() }]);
+    let renew = Op::Renew(vec![RenewRequest { key: key(), token: token(), ttl: ttl() }]);
     let entry = Entry { channel: crate::Channel::new(7), claim: ttl() };
     let poll = Op::Poll(vec![Poll { key: key(), token: token(), entry }]);
     vec![

@@ -14,8 +14,8 @@ mod wire;
 use std::time::Duration;
 
 use tenure_core::{
-    FencingToken, Held, Holder, HolderLabel, LockKey, Next, Op, Release, Renewal, Reply, Token,
-    Ttl, TtlLeft,
+    FencingToken, Held, Holder, HolderLabel, LockKey, Next, Op, Release, RenewRequest, Reply,
+    Token, Ttl, TtlLeft,
 };
 use tenure_testkit::ServerKind;
 
@@ -97,7 +97,7 @@ fn steal(ms: u64) -> Op {
 }
 
 fn renew(ms: u64) -> Op {
-    Op::Renew(vec![Renewal { key: lock(), token: ours(), ttl: ttl(ms) }])
+    Op::Renew(vec![RenewRequest { key: lock(), token: ours(), ttl: ttl(ms) }])
 }
 
 fn release() -> Op {

@@ -28,7 +28,7 @@ fn an_invalid_ttl_is_refused_by_the_script() {
             // Of a batch, only the one renewal is refused.
             node.reset();
             put(&mut node, &before);
-            let good = Renewal { key: lock(), token: ours(), ttl: super::ttl(600) };
+            let good = RenewRequest { key: lock(), token: ours(), ttl: super::ttl(600) };
             let op = Op::Renew(vec![good.clone(), good]);
             let mut call = Call::new(&op, 1);
             call.args[2] = ttl.into();
@@ -134,7 +134,7 @@ fn a_user_without_a_key_gets_an_error_before_anything_runs() {
         let held = [token(&ours(), 500), fence(7, 500)];
         put(&mut node, &held);
         let free = LockKey::new("order:8").unwrap();
-        let renewal = |key| Renewal { key, token: ours(), ttl: ttl(1_000) };
+        let renewal = |key| RenewRequest { key, token: ours(), ttl: ttl(1_000) };
         let batch = Op::Renew(vec![renewal(lock()), renewal(free)]);
         for (keys, op) in [("~order:*", acquire(1_000)), ("~*order:7*", batch)] {
             node.cmd(&["ACL", "SETUSER", "default", "resetkeys", keys]);

@@ -60,7 +60,8 @@ fn renew_leaves_other_locks_alone() {
 fn each_lease_of_a_full_batch_is_renewed_by_its_own_ttl() {
     let name = |i: u64| LockKey::new(format!("order:{i}")).unwrap();
     let token = |i: u64| Token::new(u128::from(i), &HolderLabel::new("alice/1").unwrap());
-    let renewals = (0..256).map(|i| Renewal { key: name(i), token: token(i), ttl: ttl(1_000 + i) });
+    let renewals =
+        (0..256).map(|i| RenewRequest { key: name(i), token: token(i), ttl: ttl(1_000 + i) });
     let batch = Op::Renew(renewals.collect());
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);

@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
-use tenure_core::{FencingToken, HolderLabel, LockKey, Op, Renewal, Token, Ttl};
+use tenure_core::{FencingToken, HolderLabel, LockKey, Op, RenewRequest, Token, Ttl};
 
 pub(crate) use self::marker::MarkerStep;
 pub(crate) use self::write::{Scored, Write};
@@ -152,8 +152,8 @@ fn confirm() -> impl Strategy<Value = Op> {
     prop_oneof![9 => confirm, 1 => Just(Op::Clock)]
 }
 
-fn renewal() -> impl Strategy<Value = Renewal> {
-    (lock(), token(), ttl()).prop_map(|(key, token, ttl)| Renewal { key, token, ttl })
+fn renewal() -> impl Strategy<Value = RenewRequest> {
+    (lock(), token(), ttl()).prop_map(|(key, token, ttl)| RenewRequest { key, token, ttl })
 }
 
 /// Some lock, the first one oftener: most steps should meet each other.

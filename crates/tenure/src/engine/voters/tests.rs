@@ -7,7 +7,7 @@ use tenure_core::{Closure, MarkerCause, Op};
 use super::*;
 use crate::{
     error::NodeErrorKind,
-    node::{PendingReply, RetryContext, ServerInstance, Waiter},
+    node::{PendingReply, QueueWaiter, RetryContext, ServerInstance},
 };
 
 /// A node that knows its run, and is asked for nothing.
@@ -26,7 +26,13 @@ impl Node for Known {
         unreachable!("nothing is asked of it")
     }
 
-    fn call_waiting(&self, _: Op, _: &Rc<Waiter>, _: RetryContext, _: Duration) -> PendingReply {
+    fn call_waiting(
+        &self,
+        _: Op,
+        _: &Rc<QueueWaiter>,
+        _: RetryContext,
+        _: Duration,
+    ) -> PendingReply {
         unreachable!("nobody waits for it")
     }
 

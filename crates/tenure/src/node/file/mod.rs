@@ -30,7 +30,7 @@ use self::{
     store::{Store, patience},
     worker::{StoreRequest, Worker},
 };
-use super::{Node, PendingReply, RetryContext, Waiter, waiter::Waiters};
+use super::{Node, PendingReply, QueueWaiter, RetryContext, waiter::Waiters};
 use crate::{
     clock::{self, Timers},
     error::{NodeError, NodeErrorKind},
@@ -123,7 +123,7 @@ impl Node for FileNode {
     fn call_waiting(
         &self,
         mut op: Op,
-        waiter: &Rc<Waiter>,
+        waiter: &Rc<QueueWaiter>,
         context: RetryContext,
         limit: Duration,
     ) -> PendingReply {

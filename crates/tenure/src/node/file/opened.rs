@@ -3,7 +3,7 @@
 use std::{cell::Cell, os::unix::net::UnixDatagram, path::PathBuf, time::Duration};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use tenure_core::{Channel, Eligibility, Op, Poll, Renewal, Reply, Wake};
+use tenure_core::{Channel, Eligibility, Op, Poll, RenewRequest, Reply, Wake};
 
 use super::{
     boot::{Boot, BootUnknown},
@@ -120,7 +120,7 @@ fn carry_out(op: &Op, table: &StoredTable<'_>) -> Result<(Reply, Vec<Wake>), Fau
             (Reply::Checked { eligibility, reply: Box::new(reply) }, wakes)
         }
         Op::Renew(leases) => {
-            let renew = |lease: &Renewal| table.with(&lease.key, |row| row.renew(at, lease));
+            let renew = |lease: &RenewRequest| table.with(&lease.key, |row| row.renew(at, lease));
             let answers = leases.iter().map(renew).collect::<Result<_, _>>()?;
             (Reply::Renewed(answers), Vec::new())
         }

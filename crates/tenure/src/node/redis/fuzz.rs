@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use tenure_core::{
-    Channel, HolderLabel, LockKey, Op, Poll, Renewal, Token, Ttl,
+    Channel, HolderLabel, LockKey, Op, Poll, RenewRequest, Token, Ttl,
     script::{self, Answer},
 };
 use tenure_testkit::fuzz;
@@ -53,7 +53,7 @@ fn ops() -> Vec<Op> {
     let entry = tenure_core::Entry { channel: Channel::new(1), claim: ttl };
     let acquire =
         |proposal| Op::Acquire { key: key(), token: token.clone(), ttl, proposal, place: None };
-    let renewal = Renewal { key: key(), token: token.clone(), ttl };
+    let renewal = RenewRequest { key: key(), token: token.clone(), ttl };
     let poll = Poll { key: key(), token: token.clone(), entry };
     vec![
         acquire(None),

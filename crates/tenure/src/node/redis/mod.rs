@@ -30,7 +30,7 @@ use self::{
     request::Request,
 };
 use super::{
-    Node, PendingReply, Reach, ReleaseListener, RetryContext, ServerInstance, Waiter, Watch,
+    Node, PendingReply, QueueWaiter, Reach, ReleaseListener, RetryContext, ServerInstance, Watch,
     Watched, instance::ServerInfo, waiter::Waiters, watch::Watches,
 };
 use crate::{
@@ -134,7 +134,7 @@ impl RedisNode {
     fn ask(
         &self,
         op: Op,
-        waiter: Option<(Rc<Waiter>, RetryContext)>,
+        waiter: Option<(Rc<QueueWaiter>, RetryContext)>,
         limit: Duration,
     ) -> PendingReply {
         let shared = Rc::clone(&self.shared);
@@ -176,7 +176,7 @@ impl Node for RedisNode {
     fn call_waiting(
         &self,
         op: Op,
-        waiter: &Rc<Waiter>,
+        waiter: &Rc<QueueWaiter>,
         context: RetryContext,
         limit: Duration,
     ) -> PendingReply {

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     error::NodeError,
-    node::{RetryContext, Waiter},
+    node::{QueueWaiter, RetryContext},
 };
 
 /// One op on its way.
@@ -16,7 +16,7 @@ pub(super) struct Request {
     pub(super) op: Op,
     pub(super) number: u64,
     /// The waiter, beside the caller: it gets its place when the connection is known.
-    pub(super) waiter: Option<(Rc<Waiter>, RetryContext)>,
+    pub(super) waiter: Option<(Rc<QueueWaiter>, RetryContext)>,
     pub(super) answer: oneshot::Sender<Result<Reply, NodeError>>,
     pub(super) sent: Rc<Cell<bool>>,
 }
