@@ -36,5 +36,7 @@ fn every_event_and_metric_is_documented() {
     for text in texts.filter(|text| !text.contains('{')) {
         let quoted = format!("`{text}");
         assert!(documents.iter().any(|document| document.contains(&quoted)), "{text:?}");
+        let front_page = include_str!("../../../src/lib.rs");
+        assert!(!text.starts_with("tenure_") || front_page.contains(&quoted), "{text:?}");
     }
 }
