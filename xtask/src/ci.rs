@@ -2,22 +2,22 @@
 
 use std::time::{Duration, Instant};
 
-use crate::command::{Failure, cargo, run as run_command};
+use crate::command::{CommandFailure, cargo, run as run_command};
 use crate::{fuzz, test, tidy};
 
 /// Runs all steps.
-pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+pub(crate) fn run(args: &[String]) -> Result<(), CommandFailure> {
     run_steps(&STEPS, args)
 }
 
 /// Runs all steps but the tests, which come last.
-pub(crate) fn check() -> Result<(), Failure> {
+pub(crate) fn check() -> Result<(), CommandFailure> {
     let (_test, checks) = STEPS.split_last().unwrap_or((&STEPS[0], &[]));
     run_steps(checks, &[])
 }
 
 /// Runs steps in order and stops at the first that fails.
-fn run_steps(steps: &[(&'static str, Step)], args: &[String]) -> Result<(), Failure> {
+fn run_steps(steps: &[(&'static str, CiStep)], args: &[String]) -> Result<(), CommandFailure> {
     let mut times = Vec::new();
     let mut outcome = Ok(());
     for &(name, step) in steps {
@@ -34,9 +34,9 @@ fn run_steps(steps: &[(&'static str, Step)], args: &[String]) -> Result<(), Fail
     outcome
 }
 
-type Step = fn(&[String]) -> Result<(), Failure>;
+type CiStep = fn(&[String]) -> Result<(), CommandFailure>;
 
-const STEPS: [(&str, Step); 7] = [
+const STEPS: [(&str, CiStep); 7] = [
     ("fmt", |_| run_command(&mut cargo(&["fmt", "--all", "--", "--check"]))),
     ("clippy", |_| clippy(&["--workspace", "--all-features"])),
     // As who takes the library without any feature builds it.
@@ -51,7 +51,7 @@ const STEPS: [(&str, Step); 7] = [
     ("test", test::run),
 ];
 
-fn clippy(what: &[&str]) -> Result<(), Failure> {
+fn clippy(what: &[&str]) -> Result<(), CommandFailure> {
     let mut command = cargo(&["clippy", "--all-targets"]);
     run_command(command.args(what).args(["--", "-D", "warnings"]))
 }

@@ -7,13 +7,13 @@ use std::process::Command;
 
 /// Why a task did not succeed.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CommandFailure {
     /// Exit status for the caller.
     pub(crate) code: u8,
     message: String,
 }
 
-impl Failure {
+impl CommandFailure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { code: 1, message: message.into() }
     }
@@ -24,7 +24,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
@@ -38,26 +38,28 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 }
 
 /// Runs a program before the user's eyes, and hands on its exit status.
-pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
+pub(crate) fn run(command: &mut Command) -> Result<(), CommandFailure> {
     let shown = shown(command);
-    let status = command.status().map_err(|e| Failure::new(format!("cannot run {shown}: {e}")))?;
+    let status =
+        command.status().map_err(|e| CommandFailure::new(format!("cannot run {shown}: {e}")))?;
     if status.success() {
         return Ok(());
     }
     let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    Err(Failure { code, message: format!("{shown}: {status}") })
+    Err(CommandFailure { code, message: format!("{shown}: {status}") })
 }
 
 /// Runs a program in silence; its output is shown only when it fails.
-pub(crate) fn run_quietly(command: &mut Command) -> Result<String, Failure> {
+pub(crate) fn run_quietly(command: &mut Command) -> Result<String, CommandFailure> {
     let shown = shown(command);
-    let out = command.output().map_err(|e| Failure::new(format!("cannot run {shown}: {e}")))?;
+    let out =
+        command.output().map_err(|e| CommandFailure::new(format!("cannot run {shown}: {e}")))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if out.status.success() {
         return Ok(text(&out.stdout));
     }
     let said = text(&[out.stdout, out.stderr].concat());
-    Err(Failure::new(format!("{shown}: {}\n{said}", out.status)))
+    Err(CommandFailure::new(format!("{shown}: {}\n{said}", out.status)))
 }
 
 /// The root of the workspace.

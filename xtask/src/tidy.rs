@@ -21,21 +21,21 @@ use std::fmt;
 use std::fs;
 use std::process::Command;
 
-use crate::command::{Failure, root, run_quietly};
+use crate::command::{CommandFailure, root, run_quietly};
 
 /// Runs all checks over the files that are, or could be, in the repository.
-pub(crate) fn run() -> Result<(), Failure> {
+pub(crate) fn run() -> Result<(), CommandFailure> {
     let sources = sources()?;
     let findings = check(&sources);
     for finding in &findings {
         println!("{finding}");
     }
     println!("tidy: {} files, {} findings", sources.len(), findings.len());
-    if findings.is_empty() { Ok(()) } else { Err(Failure::new("the house is not tidy")) }
+    if findings.is_empty() { Ok(()) } else { Err(CommandFailure::new("the house is not tidy")) }
 }
 
-fn check(sources: &[Source]) -> Vec<Finding> {
-    let one_file: [fn(&Source) -> Vec<Finding>; 11] = [
+fn check(sources: &[SourceFile]) -> Vec<Finding> {
+    let one_file: [fn(&SourceFile) -> Vec<Finding>; 11] = [
         size::long_files,
         size::long_lines,
         size::long_functions,
@@ -58,13 +58,13 @@ fn check(sources: &[Source]) -> Vec<Finding> {
 
 /// A text file.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceFile {
     /// Relative to the root of the workspace.
     path: String,
     text: String,
 }
 
-impl Source {
+impl SourceFile {
     fn is(&self, extensions: &[&str]) -> bool {
         self.path.rsplit_once('.').is_some_and(|(_, ext)| extensions.contains(&ext))
     }
@@ -98,14 +98,16 @@ impl fmt::Display for Finding {
     }
 }
 
-fn sources() -> Result<Vec<Source>, Failure> {
+fn sources() -> Result<Vec<SourceFile>, CommandFailure> {
     let mut git = Command::new("git");
     git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root());
     let listed = run_quietly(&mut git)?;
     let paths = listed.split_terminator('\0');
     // What is no text, and what is listed but was removed, is passed over.
     let read = |path: &str| fs::read_to_string(root().join(path)).ok();
-    Ok(paths.filter_map(|path| Some(Source { path: path.to_owned(), text: read(path)? })).collect())
+    Ok(paths
+        .filter_map(|path| Some(SourceFile { path: path.to_owned(), text: read(path)? }))
+        .collect())
 }
 
 /// Excuses the line it stands in.
@@ -113,11 +115,11 @@ const MARKER: &str = "tidy: allow";
 
 #[cfg(test)]
 mod testing {
-    use super::{Finding, Source};
+    use super::{Finding, SourceFile};
 
     /// A file for a check to look at.
-    pub(super) fn source(path: &str, text: &str) -> Source {
-        Source { path: path.to_owned(), text: text.to_owned() }
+    pub(super) fn source(path: &str, text: &str) -> SourceFile {
+        SourceFile { path: path.to_owned(), text: text.to_owned() }
     }
 
     /// The lines in which something was found.

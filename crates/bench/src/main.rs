@@ -70,7 +70,7 @@ fn main() -> ExitCode {
 
 fn run(words: &[String]) -> Result<Verdict, Trouble> {
     let (name, words) = words.split_first().ok_or_else(|| format!("which one? {NAMES}"))?;
-    let mut options = options::Options::read(words)?;
+    let mut options = options::BenchOptions::read(words)?;
     match name.as_str() {
         "cycle" => cycle::run(&mut options),
         "contended" => contended::run(&mut options),

@@ -6,9 +6,9 @@ use crate::Trouble;
 
 /// What was given, each to be taken once.
 #[derive(Debug)]
-pub(crate) struct Options(Vec<(String, Option<String>)>);
+pub(crate) struct BenchOptions(Vec<(String, Option<String>)>);
 
-impl Options {
+impl BenchOptions {
     /// Reads words.
     pub(crate) fn read(words: &[String]) -> Result<Self, Trouble> {
         let mut given: Vec<(String, Option<String>)> = Vec::new();

@@ -10,12 +10,12 @@ use crate::Trouble;
 /// round trip costs twice as much there as here. So the server gets a processor to itself, as it
 /// has when it is another machine, and every side gets all others.
 #[derive(Debug)]
-pub(crate) struct Placement {
+pub(crate) struct CpuPlacement {
     first: CpuSet,
     others: CpuSet,
 }
 
-impl Placement {
+impl CpuPlacement {
     /// `None` on a machine with a single processor: there is nothing to divide.
     pub(crate) fn divide() -> Result<Option<Self>, Trouble> {
         let all = sched_getaffinity(None)?;

@@ -13,12 +13,12 @@ use crate::{
 pub(crate) struct Series {
     pub(crate) name: &'static str,
     process: Other,
-    rounds: Vec<Round>,
+    rounds: Vec<SeriesRound>,
 }
 
 /// Microseconds.
 #[derive(Clone, Copy, Debug)]
-struct Round {
+struct SeriesRound {
     p50: f64,
     p99: f64,
     most: f64,
@@ -42,7 +42,7 @@ impl Series {
         let [p50, p99, most] = *answer.as_slice() else {
             return Err("three numbers expected".into());
         };
-        self.rounds.push(Round { p50, p99, most, used });
+        self.rounds.push(SeriesRound { p50, p99, most, used });
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use tenure_testkit::{Server, ServerKind};
 
-use crate::{Trouble, options::Options, placement::Placement};
+use crate::{Trouble, options::BenchOptions, placement::CpuPlacement};
 
 /// A server, our own or one that was named.
 #[derive(Debug)]
@@ -15,14 +15,14 @@ pub(crate) struct Measured {
 
 impl Measured {
     /// The server that the options ask for.
-    pub(crate) fn start(options: &mut Options) -> Result<Self, Trouble> {
+    pub(crate) fn start(options: &mut BenchOptions) -> Result<Self, Trouble> {
         if let Some(url) = options.value("server")? {
             return Ok(Self { url, own: None });
         }
         let builder = Server::builder(ServerKind::Redis70);
         let builder = if options.flag("tcp") { builder.tcp() } else { builder };
         let anywhere = options.flag("anywhere");
-        let own = match Placement::divide()?.filter(|_| !anywhere) {
+        let own = match CpuPlacement::divide()?.filter(|_| !anywhere) {
             None => builder.start(),
             Some(placement) => {
                 placement.start_on_the_first()?;
@@ -40,8 +40,8 @@ impl Measured {
     }
 
     /// Begins to count what it is asked.
-    pub(crate) fn watch(&self) -> Result<Watch, Trouble> {
-        Ok(Watch(connect(&self.url)?))
+    pub(crate) fn watch(&self) -> Result<ServerCounter, Trouble> {
+        Ok(ServerCounter(connect(&self.url)?))
     }
 
     /// Calls of scripts so far, and the time the server spent on them in microseconds.
@@ -61,30 +61,30 @@ impl Measured {
 }
 
 /// Looks at what a server was asked, over a connection that is kept: opening one is commands, too.
-pub(crate) struct Watch(redis::Connection);
+pub(crate) struct ServerCounter(redis::Connection);
 
-/// What a server was asked so far, but for [`Watch`]'s own questions.
+/// What a server was asked so far, but for [`ServerCounter`]'s own questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Watched {
+pub(crate) struct ServerCounts {
     /// Commands that clients sent.
     pub(crate) commands: u64,
     /// Calls inside scripts.
     pub(crate) inner: u64,
 }
 
-impl Watch {
+impl ServerCounter {
     /// The counts of this moment.
     ///
     /// A server counts both kinds together by name, so names tell them apart: no side sends one of
     /// [`IN_SCRIPTS`] itself, and anything that is not in that list counts as sent.
-    pub(crate) fn counts(&mut self) -> Result<Watched, Trouble> {
+    pub(crate) fn counts(&mut self) -> Result<ServerCounts, Trouble> {
         let stats: String = redis::cmd("INFO").arg("commandstats").query(&mut self.0)?;
         Ok(counts(&stats))
     }
 }
 
-fn counts(stats: &str) -> Watched {
-    let mut watched = Watched { commands: 0, inner: 0 };
+fn counts(stats: &str) -> ServerCounts {
+    let mut watched = ServerCounts { commands: 0, inner: 0 };
     for line in stats.lines() {
         let Some((name, rest)) =
             line.strip_prefix("cmdstat_").and_then(|line| line.split_once(":calls="))
@@ -149,7 +149,7 @@ mod tests {
              cmdstat_evalsha:calls=30,usec=1\r\ncmdstat_get:calls=4,usec=1\r\n\
              cmdstat_info:calls=9,usec=1\r\ncmdstat_pubsub|numsub:calls=2,usec=1\r\n\
              cmdstat_subscribe:calls=1,usec=1\r\n";
-        assert_eq!(counts(stats), Watched { commands: 31, inner: 6 });
+        assert_eq!(counts(stats), ServerCounts { commands: 31, inner: 6 });
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::{
 
 use redis::{ConnectionAddr, IntoConnectionInfo};
 use tenure_core::script::Answer;
-use tenure_testkit::Stream;
+use tenure_testkit::SocketStream;
 
 use crate::Trouble;
 
@@ -24,7 +24,7 @@ pub(crate) enum Frame {
 
 /// The connection.
 pub(crate) struct Wire {
-    from: BufReader<Stream>,
+    from: BufReader<SocketStream>,
     out: Vec<u8>,
 }
 
@@ -33,11 +33,11 @@ impl Wire {
     pub(crate) fn connect(url: &str) -> Result<Self, Trouble> {
         let info = url.into_connection_info()?;
         let stream = match info.addr() {
-            ConnectionAddr::Unix(path) => Stream::Unix(UnixStream::connect(path)?),
+            ConnectionAddr::Unix(path) => SocketStream::Unix(UnixStream::connect(path)?),
             ConnectionAddr::Tcp(host, port) => {
                 let stream = TcpStream::connect((host.as_str(), *port))?;
                 stream.set_nodelay(true)?;
-                Stream::Tcp(stream)
+                SocketStream::Tcp(stream)
             }
             other => return Err(format!("a plain connection does not lead to {other}").into()),
         };
@@ -83,7 +83,7 @@ impl Wire {
     }
 
     /// To wait for, when nothing is left.
-    pub(crate) fn socket(&self) -> &Stream {
+    pub(crate) fn socket(&self) -> &SocketStream {
         self.from.get_ref()
     }
 

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 /// Where a server listens; always on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum Endpoint {
     /// A Unix socket.
     Unix(PathBuf),
     /// A port of 127.0.0.1.
     Tcp(u16),
 }
 
-impl Address {
+impl Endpoint {
     /// The URL by which a client names it, without password.
     #[must_use]
     pub fn url(&self) -> String {
@@ -31,19 +31,19 @@ impl Address {
     ///
     /// # Errors
     /// Those of the system.
-    pub fn connect(&self) -> io::Result<Stream> {
+    pub fn connect(&self) -> io::Result<SocketStream> {
         match self {
-            Self::Unix(path) => UnixStream::connect(path).map(Stream::Unix),
+            Self::Unix(path) => UnixStream::connect(path).map(SocketStream::Unix),
             Self::Tcp(port) => {
                 let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, *port))?;
                 stream.set_nodelay(true)?;
-                Ok(Stream::Tcp(stream))
+                Ok(SocketStream::Tcp(stream))
             }
         }
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.url())
     }
@@ -51,14 +51,14 @@ impl fmt::Display for Address {
 
 /// A connection of either sort.
 #[derive(Debug)]
-pub enum Stream {
+pub enum SocketStream {
     /// Through a Unix socket.
     Unix(UnixStream),
     /// Through TCP.
     Tcp(TcpStream),
 }
 
-impl Stream {
+impl SocketStream {
     /// Sets how long a read may block; `None` is without a limit.
     ///
     /// # Errors
@@ -93,19 +93,19 @@ impl Stream {
     }
 }
 
-impl From<TcpStream> for Stream {
+impl From<TcpStream> for SocketStream {
     fn from(stream: TcpStream) -> Self {
         Self::Tcp(stream)
     }
 }
 
-impl From<UnixStream> for Stream {
+impl From<UnixStream> for SocketStream {
     fn from(stream: UnixStream) -> Self {
         Self::Unix(stream)
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for SocketStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Unix(s) => s.as_fd(),
@@ -114,20 +114,20 @@ impl AsFd for Stream {
     }
 }
 
-impl Read for &Stream {
+impl Read for &SocketStream {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Unix(s) => (&*s).read(buf),
-            Stream::Tcp(s) => (&*s).read(buf),
+            SocketStream::Unix(s) => (&*s).read(buf),
+            SocketStream::Tcp(s) => (&*s).read(buf),
         }
     }
 }
 
-impl Write for &Stream {
+impl Write for &SocketStream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         match self {
-            Stream::Unix(s) => (&*s).write(buf),
-            Stream::Tcp(s) => (&*s).write(buf),
+            SocketStream::Unix(s) => (&*s).write(buf),
+            SocketStream::Tcp(s) => (&*s).write(buf),
         }
     }
 
@@ -136,13 +136,13 @@ impl Write for &Stream {
     }
 }
 
-impl Read for Stream {
+impl Read for SocketStream {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         (&*self).read(buf)
     }
 }
 
-impl Write for Stream {
+impl Write for SocketStream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         (&*self).write(buf)
     }

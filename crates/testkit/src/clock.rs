@@ -15,7 +15,7 @@ use crate::TempDir;
 /// change holds from the next command the server starts; its own timers run on.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<ClockShared>>,
     path: PathBuf,
 }
 
@@ -28,7 +28,8 @@ impl Clock {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
         let file = file.expect("make a clock file");
         file.set_len(FILE_LEN).expect("size a clock file");
-        let shared = Shared { state: State::Running { offset_us: 0 }, generation: 0, file, dir };
+        let shared =
+            ClockShared { state: ClockState::Running { offset_us: 0 }, generation: 0, file, dir };
         Self { shared: Arc::new(Mutex::new(shared)), path }
     }
 
@@ -37,13 +38,13 @@ impl Clock {
     pub fn freeze(&self) -> i64 {
         let mut shared = self.lock();
         let at_us = shared.state.now_us();
-        shared.set(State::Frozen { at_us });
+        shared.set(ClockState::Frozen { at_us });
         at_us
     }
 
     /// Stops the clock at a time, in microseconds since 1970.
     pub fn freeze_at_us(&self, at_us: i64) {
-        self.lock().set(State::Frozen { at_us });
+        self.lock().set(ClockState::Frozen { at_us });
     }
 
     /// Moves the clock forward, whether it runs or stands.
@@ -60,7 +61,7 @@ impl Clock {
     pub fn thaw(&self) {
         let mut shared = self.lock();
         let offset_us = shared.state.now_us() - real_us();
-        shared.set(State::Running { offset_us });
+        shared.set(ClockState::Running { offset_us });
     }
 
     /// The time it shows, in microseconds since 1970.
@@ -77,13 +78,13 @@ impl Clock {
     fn step_us(&self, by: i64) {
         let mut shared = self.lock();
         let moved = match shared.state {
-            State::Running { offset_us } => State::Running { offset_us: offset_us + by },
-            State::Frozen { at_us } => State::Frozen { at_us: at_us + by },
+            ClockState::Running { offset_us } => ClockState::Running { offset_us: offset_us + by },
+            ClockState::Frozen { at_us } => ClockState::Frozen { at_us: at_us + by },
         };
         shared.set(moved);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    fn lock(&self) -> MutexGuard<'_, ClockShared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -95,20 +96,20 @@ impl Default for Clock {
 }
 
 #[derive(Debug)]
-struct Shared {
-    state: State,
+struct ClockShared {
+    state: ClockState,
     generation: u8,
     file: File,
     #[expect(dead_code, reason = "removes the directory of the file on drop")]
     dir: TempDir,
 }
 
-impl Shared {
+impl ClockShared {
     /// Writes the slot that does not count, then makes it count; `shim/clock.c` says why.
-    fn set(&mut self, state: State) {
+    fn set(&mut self, state: ClockState) {
         let (mode, value_us) = match state {
-            State::Running { offset_us } => (0_i64, offset_us),
-            State::Frozen { at_us } => (1_i64, at_us),
+            ClockState::Running { offset_us } => (0_i64, offset_us),
+            ClockState::Frozen { at_us } => (1_i64, at_us),
         };
         let next = self.generation.wrapping_add(1);
         let slot = 8 + 16 * u64::from(next & 1);
@@ -121,12 +122,12 @@ impl Shared {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum ClockState {
     Running { offset_us: i64 },
     Frozen { at_us: i64 },
 }
 
-impl State {
+impl ClockState {
     fn now_us(self) -> i64 {
         match self {
             Self::Running { offset_us } => real_us() + offset_us,

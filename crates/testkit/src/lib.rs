@@ -40,10 +40,10 @@ mod temp;
 mod value;
 mod wait;
 
-pub use address::{Address, Stream};
+pub use address::{Endpoint, SocketStream};
 pub use clock::Clock;
 pub use disk::{in_another_time, on_small_disk, with_mounts};
-pub use fake::{Answer, FakeServer, Trick};
+pub use fake::{FakeAnswer, FakeServer, Trick};
 pub use fuzz::fuzz;
 pub use kind::{Missing, ServerKind, servers_dir};
 pub use monitor::Monitor;

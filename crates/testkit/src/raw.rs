@@ -4,15 +4,15 @@ use std::io::{self, BufReader, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::{Address, Stream, Value, resp};
+use crate::{Endpoint, SocketStream, Value, resp};
 
 /// A minimal blocking client, to look at a server behind the library's back.
 ///
 /// Trouble with the connection panics; what the server says, errors included, is a [`Value`].
 #[derive(Debug)]
 pub struct Raw {
-    reader: BufReader<Stream>,
-    to: Address,
+    reader: BufReader<SocketStream>,
+    to: Endpoint,
 }
 
 impl Raw {
@@ -21,27 +21,27 @@ impl Raw {
     /// # Panics
     /// When nothing listens there.
     #[must_use]
-    pub fn connect(to: &Address) -> Self {
+    pub fn connect(to: &Endpoint) -> Self {
         Self::try_connect(to).unwrap_or_else(|e| panic!("cannot connect to {to}: {e}"))
     }
 
     /// Connects to a port of 127.0.0.1.
     #[must_use]
     pub fn tcp(port: u16) -> Self {
-        Self::connect(&Address::Tcp(port))
+        Self::connect(&Endpoint::Tcp(port))
     }
 
     /// Connects to a Unix socket.
     #[must_use]
     pub fn unix(path: &Path) -> Self {
-        Self::connect(&Address::Unix(path.to_owned()))
+        Self::connect(&Endpoint::Unix(path.to_owned()))
     }
 
     /// Connects, or says why not.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn try_connect(to: &Address) -> io::Result<Self> {
+    pub fn try_connect(to: &Endpoint) -> io::Result<Self> {
         let stream = to.connect()?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;

@@ -30,14 +30,14 @@ pub(crate) fn spawn(program: Program) -> io::Result<Child> {
     started.recv().expect("the spawner thread answers")
 }
 
-type Request = (Program, Sender<io::Result<Child>>);
+type SpawnRequest = (Program, Sender<io::Result<Child>>);
 
 /// The kernel sends the parent-death signal when the *thread* that started the child ends, and
 /// test threads end with their test: so all children are started by one thread that stays.
-fn spawner() -> &'static Mutex<Sender<Request>> {
-    static SPAWNER: OnceLock<Mutex<Sender<Request>>> = OnceLock::new();
+fn spawner() -> &'static Mutex<Sender<SpawnRequest>> {
+    static SPAWNER: OnceLock<Mutex<Sender<SpawnRequest>>> = OnceLock::new();
     SPAWNER.get_or_init(|| {
-        let (sender, requests) = channel::<Request>();
+        let (sender, requests) = channel::<SpawnRequest>();
         let run = move || {
             for (program, reply) in requests {
                 // Nobody waits any more when the test was given up meanwhile.

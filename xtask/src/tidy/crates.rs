@@ -1,9 +1,9 @@
 //! The direction of dependencies between crates.
 
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Dependencies on crates of this workspace that a crate may not have. Those of tests are free.
-pub(super) fn wrong_way(source: &Source) -> Vec<Finding> {
+pub(super) fn wrong_way(source: &SourceFile) -> Vec<Finding> {
     let Some(crate_dir) = source.path.strip_suffix("/Cargo.toml") else { return Vec::new() };
     let known = MAY_USE.iter().find(|(dir, _)| *dir == crate_dir);
     let mut section = "";

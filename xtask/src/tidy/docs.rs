@@ -1,9 +1,9 @@
 //! What documentation must say.
 
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Public async functions of the library that do not say what a dropped future leaves behind.
-pub(super) fn silent_about_cancellation(source: &Source) -> Vec<Finding> {
+pub(super) fn silent_about_cancellation(source: &SourceFile) -> Vec<Finding> {
     if !source.path.starts_with("crates/tenure/src/") || !source.is(&["rs"]) {
         return Vec::new();
     }
@@ -18,7 +18,7 @@ pub(super) fn silent_about_cancellation(source: &Source) -> Vec<Finding> {
 }
 
 /// Scripts of the core that do not begin by saying what they are.
-pub(super) fn lua_without_header(source: &Source) -> Vec<Finding> {
+pub(super) fn lua_without_header(source: &SourceFile) -> Vec<Finding> {
     if !source.path.starts_with("crates/core/src/") || !source.is(&["lua"]) {
         return Vec::new();
     }

@@ -1,10 +1,10 @@
 //! The direction of dependencies between the floors of crates/tenure.
 
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Paths of a higher floor that begin with `crate::`, in code. What the crate's root exports again
 /// goes unseen under its short name.
-pub(super) fn upward(source: &Source) -> Vec<Finding> {
+pub(super) fn upward(source: &SourceFile) -> Vec<Finding> {
     let Some(floor) = floor_of(&source.path) else { return Vec::new() };
     let higher = FLOORS.get(..floor).unwrap_or_default();
     let code: Vec<&str> = source.text.lines().map(without_comment).collect();

@@ -1,9 +1,9 @@
 //! Nothing unfinished.
 
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Notes to oneself, debugging aids and tests that are switched off.
-pub(super) fn left_over(source: &Source) -> Vec<Finding> {
+pub(super) fn left_over(source: &SourceFile) -> Vec<Finding> {
     let found = source.lines().flat_map(|(line, text)| {
         LEFTOVERS.iter().filter(|left| text.contains(**left)).map(move |left| (line, left))
     });

@@ -1,10 +1,10 @@
 //! Lists in documents that must be whole: dependencies, unsafe code, benchmarks.
 
 use super::text::{code, quoted};
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Entries that a list lacks, and entries of the dependency table that are no dependency.
-pub(super) fn incomplete(sources: &[Source]) -> Vec<Finding> {
+pub(super) fn incomplete(sources: &[SourceFile]) -> Vec<Finding> {
     let find = |path: &str| sources.iter().find(|source| source.path == path);
     let mut findings = Vec::new();
     if let (Some(table), Some(manifest)) = (find(ARCHITECTURE), find("Cargo.toml")) {
@@ -23,7 +23,7 @@ pub(super) fn incomplete(sources: &[Source]) -> Vec<Finding> {
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
 /// Compares the first column of the table below "Dependencies" with the workspace's manifest.
-fn dependencies(table: &Source, manifest: &Source) -> Vec<Finding> {
+fn dependencies(table: &SourceFile, manifest: &SourceFile) -> Vec<Finding> {
     let section = manifest.text.split("[workspace.dependencies]").nth(1).unwrap_or_default();
     let entries = section.lines().skip(1).take_while(|line| !line.starts_with('['));
     let ours = |line: &&str| !line.contains("path =");
@@ -50,7 +50,7 @@ fn dependencies(table: &Source, manifest: &Source) -> Vec<Finding> {
 }
 
 /// Files with unsafe code that the list does not name. Tests are free.
-fn unlisted_unsafe(source: &Source, list: &Source) -> Option<Finding> {
+fn unlisted_unsafe(source: &SourceFile, list: &SourceFile) -> Option<Finding> {
     let in_crate = source.path.starts_with("crates/") && source.path.contains("/src/");
     let opens = |line: &str| code(line).contains(concat!("unsafe", " {"));
     let (line, _) = source.lines().find(|(_, line)| in_crate && opens(line))?;
@@ -60,7 +60,7 @@ fn unlisted_unsafe(source: &Source, list: &Source) -> Option<Finding> {
 }
 
 /// Benchmarks that a list of them lacks.
-fn unlisted_benches(list: &Source, benches: &Source) -> Vec<Finding> {
+fn unlisted_benches(list: &SourceFile, benches: &SourceFile) -> Vec<Finding> {
     let names = benches.text.lines().filter(|line| line.contains("::run("));
     let names = names.filter_map(|line| line.trim().strip_prefix('"')?.split('"').next());
     let words: Vec<&str> = list.text.split(|c: char| !c.is_alphanumeric()).collect();

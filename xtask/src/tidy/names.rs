@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use super::size::without_text;
 use super::text::{code, quoted};
 use super::words::GLOSSARY;
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Links, paths and names in documents and comments that lead nowhere.
-pub(super) fn dangling(sources: &[Source]) -> Vec<Finding> {
-    let known = Known::of(sources);
+pub(super) fn dangling(sources: &[SourceFile]) -> Vec<Finding> {
+    let known = KnownNames::of(sources);
     let read = sources.iter().filter(|source| source.is(&["md", "rs", "lua"]));
     let read = read.filter(|source| !EXCUSED.iter().any(|path| source.path.starts_with(path)));
     read.flat_map(|source| {
@@ -32,7 +32,7 @@ pub(super) fn dangling(sources: &[Source]) -> Vec<Finding> {
 }
 
 /// Whether the glossary names it as one that the code must not have.
-fn is_to_avoid(source: &Source, line: usize, name: &str) -> bool {
+fn is_to_avoid(source: &SourceFile, line: usize, name: &str) -> bool {
     let row = source.text.lines().nth(line - 1);
     let row = row.filter(|row| source.path == GLOSSARY && row.starts_with('|'));
     let cell = row.and_then(|row| row.trim_end_matches(['|', ' ']).rsplit('|').next());
@@ -43,7 +43,7 @@ fn is_to_avoid(source: &Source, line: usize, name: &str) -> bool {
 const EXCUSED: [&str; 1] = ["docs/from-go"];
 
 /// Paths in drawings: in blocks of Markdown that are in no language.
-fn drawn_paths(source: &Source) -> Vec<(usize, &str)> {
+fn drawn_paths(source: &SourceFile) -> Vec<(usize, &str)> {
     let mut drawn = Vec::new();
     let mut fence = None;
     for (line, text) in source.lines().filter(|_| source.is(&["md"])) {
@@ -59,7 +59,11 @@ fn drawn_paths(source: &Source) -> Vec<(usize, &str)> {
 }
 
 /// Links of Markdown to files and headings of the repository.
-fn dangling_links(source: &Source, sources: &[Source], known: &Known<'_>) -> Vec<Finding> {
+fn dangling_links(
+    source: &SourceFile,
+    sources: &[SourceFile],
+    known: &KnownNames<'_>,
+) -> Vec<Finding> {
     if !source.is(&["md"]) {
         return Vec::new();
     }
@@ -156,7 +160,7 @@ const FOREIGN: [&str; 11] = [
 ];
 
 /// What there is to refer to.
-struct Known<'a> {
+struct KnownNames<'a> {
     files: BTreeSet<&'a str>,
     directories: BTreeSet<&'a str>,
     /// Words of the code: names that are defined or used there, and parts of its strings.
@@ -165,14 +169,14 @@ struct Known<'a> {
     declared: BTreeSet<String>,
 }
 
-impl<'a> Known<'a> {
-    fn of(sources: &'a [Source]) -> Self {
+impl<'a> KnownNames<'a> {
+    fn of(sources: &'a [SourceFile]) -> Self {
         let files: BTreeSet<&str> = sources.iter().map(|source| source.path.as_str()).collect();
         let directories = files.iter().flat_map(|path| {
             path.match_indices('/').filter_map(|(at, _)| path.get(..at)).collect::<Vec<_>>()
         });
         let directories = directories.collect();
-        let code_of = |source: &'a Source| source.text.lines().map(code);
+        let code_of = |source: &'a SourceFile| source.text.lines().map(code);
         let lines = sources.iter().filter(|source| source.is(&CODE)).flat_map(code_of);
         let is_in_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let words = lines.flat_map(|line| line.split(move |c| !is_in_word(c))).collect();

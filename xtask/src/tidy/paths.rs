@@ -1,9 +1,9 @@
 //! Nothing that is true on one machine only.
 
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Paths below directories in which somebody works.
-pub(super) fn of_this_machine(source: &Source) -> Vec<Finding> {
+pub(super) fn of_this_machine(source: &SourceFile) -> Vec<Finding> {
     let found = source.lines().filter(|(_, text)| HOMES.iter().any(|home| begins_in(text, home)));
     found.map(|(line, _)| source.finding(line, "a path of one machine")).collect()
 }

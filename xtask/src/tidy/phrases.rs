@@ -1,10 +1,10 @@
 //! Plain English: phrases that a reader stumbles over.
 
 use super::text::{Word, prose};
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Phrases of the list below in documents, comments and messages.
-pub(super) fn clumsy(source: &Source) -> Vec<Finding> {
+pub(super) fn clumsy(source: &SourceFile) -> Vec<Finding> {
     if EXCUSED.iter().any(|path| source.path.starts_with(path)) {
         return Vec::new();
     }

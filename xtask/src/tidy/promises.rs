@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Promises of SAFETY.md that name no test, or none that exists.
-pub(super) fn unproven(sources: &[Source]) -> Vec<Finding> {
+pub(super) fn unproven(sources: &[SourceFile]) -> Vec<Finding> {
     let Some(safety) = sources.iter().find(|source| source.path == "SAFETY.md") else {
         let path = "SAFETY.md".to_owned();
         return vec![Finding { path, line: 1, what: "there is no such file".into() }];
@@ -58,7 +58,7 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Names of all functions in the tree.
-fn functions(sources: &[Source]) -> BTreeSet<&str> {
+fn functions(sources: &[SourceFile]) -> BTreeSet<&str> {
     let rust = sources.iter().filter(|source| source.is(&["rs"]));
     let after_fn = rust.flat_map(|source| source.text.split("fn ").skip(1));
     after_fn

@@ -1,10 +1,10 @@
 //! One place says what of others' text may be shown: `tenure_core::Shown`.
 
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Other ways to make text of bytes, or to show what cannot be seen, in what users run. Paths in
 /// errors are cleaned where those errors go behind another.
-pub(super) fn elsewhere(source: &Source) -> Vec<Finding> {
+pub(super) fn elsewhere(source: &SourceFile) -> Vec<Finding> {
     let is_run = CRATES.iter().any(|path| source.path.starts_with(path));
     if !is_run || EXCUSED.iter().any(|name| source.path.ends_with(name)) {
         return Vec::new();

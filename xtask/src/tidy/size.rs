@@ -1,9 +1,9 @@
 //! Nothing too long: files, lines, functions.
 
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Rust files with too many lines.
-pub(super) fn long_files(source: &Source) -> Vec<Finding> {
+pub(super) fn long_files(source: &SourceFile) -> Vec<Finding> {
     let lines = source.text.lines().count();
     if !source.is(&["rs"]) || lines <= MAX_FILE {
         return Vec::new();
@@ -12,7 +12,7 @@ pub(super) fn long_files(source: &Source) -> Vec<Finding> {
 }
 
 /// Lines with too many columns.
-pub(super) fn long_lines(source: &Source) -> Vec<Finding> {
+pub(super) fn long_lines(source: &SourceFile) -> Vec<Finding> {
     if !source.is(&["rs", "lua"]) {
         return Vec::new();
     }
@@ -24,7 +24,7 @@ pub(super) fn long_lines(source: &Source) -> Vec<Finding> {
 
 /// Functions with too many lines, by a rough count of braces: those in comments, strings and
 /// characters on one line are left out, those in strings over several lines are not.
-pub(super) fn long_functions(source: &Source) -> Vec<Finding> {
+pub(super) fn long_functions(source: &SourceFile) -> Vec<Finding> {
     if !source.is(&["rs"]) {
         return Vec::new();
     }

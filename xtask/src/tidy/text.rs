@@ -1,6 +1,6 @@
 //! The words of a file, as the checks of words, phrases and names see them.
 
-use super::Source;
+use super::SourceFile;
 
 /// A word of prose in lower case, or a break: nothing, where a sentence or a passage ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) struct Word {
 
 /// The words of documents, comments and messages. Text in backticks is one word, `` ` ``, and so
 /// is a placeholder in braces.
-pub(super) fn prose(source: &Source) -> Vec<Word> {
+pub(super) fn prose(source: &SourceFile) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     let mut last = None;
     for piece in pieces(source) {
@@ -25,7 +25,7 @@ pub(super) fn prose(source: &Source) -> Vec<Word> {
 }
 
 /// What stands in backticks in documents and comments, with its line.
-pub(super) fn quoted(source: &Source) -> Vec<(usize, &str)> {
+pub(super) fn quoted(source: &SourceFile) -> Vec<(usize, &str)> {
     let is_read = |piece: &Piece<'_>| piece.passage != Passage::Text && !piece.text.contains("```");
     let pieces = pieces(source).into_iter().filter(is_read);
     let quoted = pieces.flat_map(|piece| {
@@ -68,7 +68,7 @@ enum Passage {
     Text,
 }
 
-fn pieces(source: &Source) -> Vec<Piece<'_>> {
+fn pieces(source: &SourceFile) -> Vec<Piece<'_>> {
     let excused: Vec<usize> = source.excused().collect();
     let mut pieces = if source.is(&["md"]) {
         let document = |(line, text)| Piece { line, text, passage: Passage::Document };

@@ -1,13 +1,13 @@
 //! One word for each thing: those of GLOSSARY.md.
 
 use super::text::parts;
-use super::{Finding, Source};
+use super::{Finding, SourceFile};
 
 /// Words that the last column of the glossary's table names, with the term to use in their place.
 ///
 /// A word is looked for in code, comments and prose, in any case and with the usual endings. One in
 /// backticks is a name: it is looked for as it is written, in Rust code.
-pub(super) fn banned(sources: &[Source]) -> Vec<Finding> {
+pub(super) fn banned(sources: &[SourceFile]) -> Vec<Finding> {
     let Some(glossary) = sources.iter().find(|source| source.path == GLOSSARY) else {
         let path = GLOSSARY.to_owned();
         return vec![Finding { path, line: 1, what: "there is no such file".into() }];
@@ -26,7 +26,7 @@ const EXCUSED: [&str; 3] = [GLOSSARY, "docs/from-go", "docs/origins.md"];
 
 pub(super) const GLOSSARY: &str = "GLOSSARY.md";
 
-fn in_one(source: &Source, words: &[Banned]) -> Vec<Finding> {
+fn in_one(source: &SourceFile, words: &[Banned]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (line, text) in source.lines() {
         let of_line = parts(text);

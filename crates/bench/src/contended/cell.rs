@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::{
     contender,
     holds::{Hold, Summary, summary},
-    setup::Setup,
+    setup::CellSetup,
 };
 use crate::{
     Trouble,
     figures::quantile,
     process::{Other, monotonic, sleep_until},
-    server::{Measured, Watched},
+    server::{Measured, ServerCounts},
 };
 
 /// What one cell came to in one round.
@@ -26,15 +26,15 @@ pub(super) struct Cell {
     pub(super) share: f64,
     /// How many of the holds were handed over to one that waited already.
     pub(super) handed: f64,
-    pub(super) handover: Spread,
-    pub(super) wait: Spread,
+    pub(super) handover: Percentiles,
+    pub(super) wait: Percentiles,
     pub(super) overlaps: u32,
     pub(super) repeated: u32,
 }
 
 /// Microseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spread {
+pub(super) struct Percentiles {
     pub(super) p50: f64,
     pub(super) p99: f64,
     pub(super) most: f64,
@@ -45,7 +45,7 @@ pub(super) struct Spread {
 pub(super) fn run(
     server: &Measured,
     url: &str,
-    setup: Setup,
+    setup: CellSetup,
     length: Duration,
 ) -> Result<Cell, Trouble> {
     let mut watched = server.watch()?;
@@ -79,7 +79,7 @@ pub(super) fn run(
 }
 
 /// The processes, each with the number of its first client.
-fn start(url: &str, setup: Setup) -> Result<Vec<(Other, u32)>, Trouble> {
+fn start(url: &str, setup: CellSetup) -> Result<Vec<(Other, u32)>, Trouble> {
     let clients = setup.clients();
     let processes = clients.min(MAX_PROCESSES);
     let key = format!("bench-{}-{}", std::process::id(), monotonic());
@@ -119,16 +119,16 @@ fn figures(summary: Summary, seconds: f64, commands: f64, inner: f64) -> Cell {
     }
 }
 
-fn spread(mut values: Vec<f64>) -> Spread {
+fn spread(mut values: Vec<f64>) -> Percentiles {
     if values.is_empty() {
-        return Spread { p50: f64::NAN, p99: f64::NAN, most: f64::NAN };
+        return Percentiles { p50: f64::NAN, p99: f64::NAN, most: f64::NAN };
     }
     let mut at = |share| quantile(&mut values, share);
-    Spread { p50: at(0.5), p99: at(0.99), most: at(1.0) }
+    Percentiles { p50: at(0.5), p99: at(0.99), most: at(1.0) }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-fn difference(before: &Watched, after: &Watched, of: fn(&Watched) -> u64) -> f64 {
+fn difference(before: &ServerCounts, after: &ServerCounts, of: fn(&ServerCounts) -> u64) -> f64 {
     (of(after) - of(before)) as f64
 }
 

@@ -8,10 +8,10 @@ use std::{
 
 use tenure::blocking::{Client, Lock, LockGuard};
 
-use super::{holds::Hold, relay::Relay, setup::Side};
+use super::{holds::Hold, relay::Relay, setup::Contestant};
 use crate::{
     Trouble,
-    options::Options,
+    options::BenchOptions,
     process::{answer_orders, monotonic, sleep_until},
 };
 
@@ -25,9 +25,9 @@ pub(super) trait Contender: Send {
 }
 
 /// Connects and contends as ordered.
-pub(crate) fn contender(options: &mut Options) -> Result<(), Trouble> {
+pub(crate) fn contender(options: &mut BenchOptions) -> Result<(), Trouble> {
     let side: String = options.needed("side")?;
-    let side = Side::named(&side).ok_or("no such side")?;
+    let side = Contestant::named(&side).ok_or("no such side")?;
     let server: String = options.needed("server")?;
     let key: String = options.needed("key")?;
     let clients: u32 = options.needed("clients")?;
@@ -45,14 +45,14 @@ pub(crate) fn contender(options: &mut Options) -> Result<(), Trouble> {
 }
 
 fn connect(
-    side: Side,
+    side: Contestant,
     server: &str,
     key: &str,
     client: u32,
 ) -> Result<Box<dyn Contender>, Trouble> {
     Ok(match side {
-        Side::Tenure | Side::Polling => Box::new(Ours::connect(server, key, client)?),
-        Side::Relay | Side::Control => Box::new(Relay::connect(server, key, client)?),
+        Contestant::Tenure | Contestant::Polling => Box::new(Ours::connect(server, key, client)?),
+        Contestant::Relay | Contestant::Control => Box::new(Relay::connect(server, key, client)?),
     })
 }
 

@@ -15,24 +15,25 @@ use self::{
     cell::Cell,
     polling::Polling,
     report::report,
-    setup::{Setup, Side},
+    setup::{CellSetup, Contestant},
 };
-use crate::{Trouble, Verdict, options::Options, server::Measured};
+use crate::{Trouble, Verdict, options::BenchOptions, server::Measured};
 
 /// All rounds of one setup.
 #[derive(Debug)]
-struct Series {
-    setup: Setup,
+struct CellSeries {
+    setup: CellSetup,
     cells: Vec<Cell>,
 }
 
 /// Runs all setups by turns, so that whatever else the machine does falls on all of them alike.
-pub(crate) fn run(options: &mut Options) -> Result<Verdict, Trouble> {
+pub(crate) fn run(options: &mut BenchOptions) -> Result<Verdict, Trouble> {
     let server = Measured::start(options)?;
     let rounds = options.value("rounds")?.unwrap_or(5_usize);
     let seconds = options.value("secs")?.unwrap_or(0.6_f64);
-    let judged: String = options.value("judge")?.unwrap_or_else(|| Side::Tenure.name().to_owned());
-    let judged = Side::named(&judged).ok_or("--judge wants the name of a side")?;
+    let judged: String =
+        options.value("judge")?.unwrap_or_else(|| Contestant::Tenure.name().to_owned());
+    let judged = Contestant::named(&judged).ok_or("--judge wants the name of a side")?;
     let clients: String = options.value("clients")?.unwrap_or_else(|| CLIENTS.to_owned());
     let clients: Vec<u32> = clients.split(',').map(str::parse).collect::<Result<_, _>>()?;
     options.nothing_else()?;
@@ -40,15 +41,18 @@ pub(crate) fn run(options: &mut Options) -> Result<Verdict, Trouble> {
 
     println!("server {}, {rounds} rounds of {seconds} s each", server.url);
     println!("{WHAT}");
-    let mut all: Vec<Series> =
-        Setup::all(&clients).into_iter().map(|setup| Series { setup, cells: Vec::new() }).collect();
+    let mut all: Vec<CellSeries> = CellSetup::all(&clients)
+        .into_iter()
+        .map(|setup| CellSeries { setup, cells: Vec::new() })
+        .collect();
     let window = std::time::Duration::try_from_secs_f64(seconds)?;
     let turns = all.len().max(1);
     for round in 0..rounds {
         // Another one goes first each time: a neighbour's effect would else always hit the same.
         let (later, earlier) = all.split_at_mut(round * 7 % turns);
         for series in earlier.iter_mut().chain(later) {
-            let url = if series.setup.side == Side::Polling { polling.url() } else { &server.url };
+            let url =
+                if series.setup.side == Contestant::Polling { polling.url() } else { &server.url };
             let cell = cell::run(&server, url, series.setup, window);
             series.cells.push(cell.map_err(|trouble| series.setup.trouble(&trouble))?);
         }

@@ -1,10 +1,10 @@
 //! What all cells come to.
 
-use super::{Series, cell::Cell, setup::Side, targets::Targets};
+use super::{CellSeries, cell::Cell, setup::Contestant, targets::Targets};
 use crate::{Verdict, figures::median};
 
 /// Prints the figures and judges those of one side.
-pub(super) fn report(all: &[Series], judged: Side) -> Verdict {
+pub(super) fn report(all: &[CellSeries], judged: Contestant) -> Verdict {
     println!("{HEADER}");
     all.iter().for_each(print);
     println!("targets, held against {}", judged.name());
@@ -26,7 +26,7 @@ pub(super) fn report(all: &[Series], judged: Side) -> Verdict {
     }
 }
 
-fn print(Series { setup, cells }: &Series) {
+fn print(CellSeries { setup, cells }: &CellSeries) {
     let of = |figure: fn(&Cell) -> f64| median(cells.iter().map(figure));
     let most = |figure: fn(&Cell) -> f64| cells.iter().map(figure).fold(f64::NAN, f64::max);
     let (load, side) = (setup.load.name(), setup.side.name());

@@ -6,7 +6,7 @@ use crate::Trouble;
 
 /// One way to wait for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum Contestant {
     /// The library, in its queue.
     Tenure,
     /// The library as a user who may not use channels: it polls.
@@ -17,7 +17,7 @@ pub(super) enum Side {
     Control,
 }
 
-impl Side {
+impl Contestant {
     const ALL: [Self; 4] = [Self::Tenure, Self::Polling, Self::Relay, Self::Control];
 
     pub(super) fn name(self) -> &'static str {
@@ -36,14 +36,14 @@ impl Side {
 
 /// What is done under the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Load {
+pub(super) enum ClientLoad {
     /// Nothing: the lock is released at once.
     Rush,
     /// A short sleep: everybody else is back in the queue before the release.
     Calm,
 }
 
-impl Load {
+impl ClientLoad {
     pub(super) const ALL: [Self; 2] = [Self::Rush, Self::Calm];
 
     pub(super) fn name(self) -> &'static str {
@@ -63,20 +63,20 @@ impl Load {
 
 /// One cell of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Setup {
-    pub(super) side: Side,
-    pub(super) load: Load,
+pub(super) struct CellSetup {
+    pub(super) side: Contestant,
+    pub(super) load: ClientLoad,
     /// Clients in a rush, waiters in the calm: as the table says it.
     pub(super) size: u32,
 }
 
-impl Setup {
+impl CellSetup {
     /// All of them; those that are compared stand side by side.
     pub(super) fn all(sizes: &[u32]) -> Vec<Self> {
         let mut all = Vec::new();
-        for load in Load::ALL {
+        for load in ClientLoad::ALL {
             for &size in sizes {
-                let setups = Side::ALL.map(|side| Self { side, load, size });
+                let setups = Contestant::ALL.map(|side| Self { side, load, size });
                 all.extend(setups.into_iter().filter(|setup| setup.is_worthwhile()));
             }
         }
@@ -85,12 +85,12 @@ impl Setup {
 
     /// Polling in the calm is what it is in a rush, and latencies of a crowd are no target.
     fn is_worthwhile(self) -> bool {
-        let calm = self.load == Load::Calm;
-        !(calm && self.side == Side::Polling) && (self.has_target() || !self.is_for_latency())
+        let calm = self.load == ClientLoad::Calm;
+        !(calm && self.side == Contestant::Polling) && (self.has_target() || !self.is_for_latency())
     }
 
     fn is_for_latency(self) -> bool {
-        self.load == Load::Calm || self.side == Side::Control
+        self.load == ClientLoad::Calm || self.side == Contestant::Control
     }
 
     /// Whether the hand-over is held against the relay's.
@@ -107,8 +107,8 @@ impl Setup {
     /// How many want the lock.
     pub(super) fn clients(self) -> u32 {
         match self.load {
-            Load::Rush => self.size,
-            Load::Calm => self.size + 1,
+            ClientLoad::Rush => self.size,
+            ClientLoad::Calm => self.size + 1,
         }
     }
 }

@@ -1,16 +1,16 @@
 //! What is demanded, and whether it is met.
 
 use super::{
-    Series,
+    CellSeries,
     cell::Cell,
-    setup::{Load, Side},
+    setup::{ClientLoad, Contestant},
 };
 use crate::figures::median;
 
 /// The rounds of all setups, and whose figures the targets are held against.
 pub(super) struct Targets<'a> {
-    pub(super) all: &'a [Series],
-    pub(super) judged: Side,
+    pub(super) all: &'a [CellSeries],
+    pub(super) judged: Contestant,
 }
 
 impl Targets<'_> {
@@ -25,7 +25,7 @@ impl Targets<'_> {
             target(&format!("{overlaps} holds at once, of all sides: 0"), overlaps == 0),
             target(&format!("{repeated} numbers given twice, of all sides: 0"), repeated == 0),
         ];
-        for series in self.of(self.judged).filter(|series| series.setup.load == Load::Rush) {
+        for series in self.of(self.judged).filter(|series| series.setup.load == ClientLoad::Rush) {
             let size = series.setup.size;
             let commands = median(series.cells.iter().map(|cell| cell.commands));
             let words = format!("{commands:.2} commands per hold at {size}: <= {MAX_COMMANDS}");
@@ -53,7 +53,7 @@ impl Targets<'_> {
             let words = format!("{kept:.2} of the holds/s at {FEW}, at {MANY}: >= {MIN_KEPT}");
             met.push(target(&words, kept >= MIN_KEPT));
             // No target, but what the machine allows.
-            let relay = self.kept(Side::Relay).unwrap_or(f64::NAN);
+            let relay = self.kept(Contestant::Relay).unwrap_or(f64::NAN);
             println!("     {relay:.2} of them by the relay");
         } else {
             met.push(unmeasured("holds/s"));
@@ -66,7 +66,7 @@ impl Targets<'_> {
     }
 
     /// How many of the holds per second of a few clients are left with many.
-    fn kept(&self, side: Side) -> Option<f64> {
+    fn kept(&self, side: Contestant) -> Option<f64> {
         let (many, few) = (self.rush(side, MANY)?, self.rush(side, FEW)?);
         Some(ratio(many, few, |cell| cell.holds_per_second))
     }
@@ -74,7 +74,7 @@ impl Targets<'_> {
     /// Whether two equal sides came out close enough for ratios to mean anything.
     pub(super) fn is_steady(&self) -> bool {
         let mut steady = true;
-        for (load, size, ratio) in self.ratios(Side::Control) {
+        for (load, size, ratio) in self.ratios(Contestant::Control) {
             let close = (MIN_CONTROL..=MAX_CONTROL).contains(&ratio);
             steady &= close;
             let words = if close { "control" } else { "NO RESULT, the machine is busy: control" };
@@ -84,22 +84,23 @@ impl Targets<'_> {
     }
 
     /// The median hand-over of a side, as a ratio to the relay's, wherever that is a target.
-    fn ratios(&self, side: Side) -> impl Iterator<Item = (&'static str, u32, f64)> {
+    fn ratios(&self, side: Contestant) -> impl Iterator<Item = (&'static str, u32, f64)> {
         self.of(side).filter(|series| series.setup.has_target()).filter_map(|series| {
             let setup = series.setup;
             let relay = self
-                .of(Side::Relay)
+                .of(Contestant::Relay)
                 .find(|relay| (relay.setup.load, relay.setup.size) == (setup.load, setup.size))?;
             let ratio = ratio(series, relay, |cell| cell.handover.p50);
             Some((setup.load.name(), setup.size, ratio))
         })
     }
 
-    fn rush(&self, side: Side, size: u32) -> Option<&Series> {
-        self.of(side).find(|series| (series.setup.load, series.setup.size) == (Load::Rush, size))
+    fn rush(&self, side: Contestant, size: u32) -> Option<&CellSeries> {
+        self.of(side)
+            .find(|series| (series.setup.load, series.setup.size) == (ClientLoad::Rush, size))
     }
 
-    fn of(&self, side: Side) -> impl Iterator<Item = &Series> {
+    fn of(&self, side: Contestant) -> impl Iterator<Item = &CellSeries> {
         self.all.iter().filter(move |series| series.setup.side == side)
     }
 }
@@ -110,7 +111,7 @@ fn target(what: &str, met: bool) -> Option<bool> {
 }
 
 /// A target for what is counted per hold, if there were so many.
-fn counted(series: &Series, least: f64, what: &str, met: bool) -> Option<bool> {
+fn counted(series: &CellSeries, least: f64, what: &str, met: bool) -> Option<bool> {
     let holds = median(series.cells.iter().map(|cell| cell.holds));
     if holds >= least {
         return target(what, met);
@@ -125,7 +126,7 @@ fn unmeasured(what: &str) -> Option<bool> {
     Some(true)
 }
 
-fn ratio(of: &Series, to: &Series, figure: impl Fn(&Cell) -> f64) -> f64 {
+fn ratio(of: &CellSeries, to: &CellSeries, figure: impl Fn(&Cell) -> f64) -> f64 {
     median(of.cells.iter().zip(&to.cells).map(|(of, to)| figure(of) / figure(to)))
 }
 

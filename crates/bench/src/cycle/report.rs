@@ -1,6 +1,6 @@
 //! What the series of all sides come to.
 
-use super::side::Side;
+use super::side::CycleSide;
 use crate::{Trouble, Verdict, series::Series};
 
 /// Prints the figures and judges them.
@@ -9,10 +9,12 @@ pub(super) fn report(all: &[Series]) -> Result<Verdict, Trouble> {
     for series in all {
         println!("{:<10}{:>10.1}{:>10.1}", series.name, series.p50(), series.p99());
     }
-    let of =
-        |side: Side| all.iter().find(|series| series.name == side.name()).ok_or("no such side");
-    let [raw, control, scripts] = [of(Side::Raw)?, of(Side::Control)?, of(Side::Scripts)?];
-    let [tenure, tokio] = [of(Side::Blocking)?, of(Side::Tokio)?];
+    let of = |side: CycleSide| {
+        all.iter().find(|series| series.name == side.name()).ok_or("no such side")
+    };
+    let [raw, control, scripts] =
+        [of(CycleSide::Raw)?, of(CycleSide::Control)?, of(CycleSide::Scripts)?];
+    let [tenure, tokio] = [of(CycleSide::Blocking)?, of(CycleSide::Tokio)?];
     let control = control.ratio(raw);
     let script = scripts.difference(raw);
     let hop = tenure.difference(scripts);

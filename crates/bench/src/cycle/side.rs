@@ -8,11 +8,11 @@ use tenure_core::{
     script::{self, Answer, Call},
 };
 
-use crate::{Trouble, options::Options, series::serve, server::connect};
+use crate::{Trouble, options::BenchOptions, series::serve, server::connect};
 
 /// One way to acquire and release a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum CycleSide {
     /// `SET NX PX` and a compare-and-delete script: what the recipes do, without a number.
     Raw,
     /// The same once more: how far apart two equal sides come out.
@@ -25,7 +25,7 @@ pub(super) enum Side {
     Tokio,
 }
 
-impl Side {
+impl CycleSide {
     pub(super) const ALL: [Self; 5] =
         [Self::Raw, Self::Control, Self::Scripts, Self::Blocking, Self::Tokio];
 
@@ -45,18 +45,18 @@ impl Side {
 }
 
 /// The process of one side.
-pub(crate) fn side(options: &mut Options) -> Result<(), Trouble> {
+pub(crate) fn side(options: &mut BenchOptions) -> Result<(), Trouble> {
     let name: String = options.needed("name")?;
     let url: String = options.needed("server")?;
     let key: String = options.needed("key")?;
-    match Side::named(&name).ok_or("no such side")? {
-        Side::Raw | Side::Control => serve(Raw::new(&url, key)?.cycle()),
-        Side::Scripts => serve(Scripts::new(&url, &key)?.cycle()),
-        Side::Blocking => {
+    match CycleSide::named(&name).ok_or("no such side")? {
+        CycleSide::Raw | CycleSide::Control => serve(RawCycle::new(&url, key)?.cycle()),
+        CycleSide::Scripts => serve(Scripts::new(&url, &key)?.cycle()),
+        CycleSide::Blocking => {
             let lock = tenure::blocking::Client::connect(&url)?.lock(&key);
             serve(move || Ok(lock.acquire()?.release()?))
         }
-        Side::Tokio => {
+        CycleSide::Tokio => {
             let runtime = tokio::runtime::Builder::new_current_thread().build()?;
             let lock = tenure::Client::connect(&url)?.lock(&key);
             serve(move || runtime.block_on(async { Ok(lock.acquire().await?.release().await?) }))
@@ -67,13 +67,13 @@ pub(crate) fn side(options: &mut Options) -> Result<(), Trouble> {
 /// The TTL of every side: the library's default.
 const TTL_MS: u64 = 10_000;
 
-struct Raw {
+struct RawCycle {
     connection: Connection,
     key: String,
     delete: String,
 }
 
-impl Raw {
+impl RawCycle {
     fn new(url: &str, key: String) -> Result<Self, Trouble> {
         let mut connection = connect(url)?;
         let delete = redis::cmd("SCRIPT").arg("LOAD").arg(DELETE).query(&mut connection)?;

@@ -16,12 +16,12 @@ use crate::{
 
 /// A plain connection to each node, and `poll` over all of them. No timers, no second try.
 pub(super) struct Fanout {
-    nodes: Vec<Peer>,
+    nodes: Vec<FanoutNode>,
     quorum: Quorum,
     out: Vec<u8>,
 }
 
-struct Peer {
+struct FanoutNode {
     wire: Wire,
     /// Answers that are still to come.
     owed: u32,
@@ -29,7 +29,7 @@ struct Peer {
 
 impl Fanout {
     pub(super) fn connect(urls: &[String]) -> Result<Self, Trouble> {
-        let peer = |url: &String| Ok(Peer { wire: Wire::connect(url)?, owed: 0 });
+        let peer = |url: &String| Ok(FanoutNode { wire: Wire::connect(url)?, owed: 0 });
         let nodes = urls.iter().map(peer).collect::<Result<Vec<_>, Trouble>>()?;
         let quorum = Quorum::new(nodes.len()).ok_or("no node")?;
         Ok(Self { nodes, quorum, out: Vec::new() })

@@ -8,7 +8,7 @@ use std::{
 
 use tenure_testkit::{Frozen, Proxy, Server};
 
-use super::{fanout::TTL, nodes::Nodes, report::Report, side::Side};
+use super::{fanout::TTL, nodes::VotingServers, report::QuorumReport, side::QuorumSide};
 use crate::{
     Trouble,
     series::{Series, take_turns},
@@ -16,10 +16,10 @@ use crate::{
 
 /// Runs cycles with all nodes well, and with the last of five in each kind of trouble, by turns.
 pub(super) fn measure(
-    nodes: &Nodes,
+    nodes: &VotingServers,
     rounds: usize,
     cycles: u32,
-    report: &mut Report,
+    report: &mut QuorumReport,
 ) -> Result<(), Trouble> {
     let limit_ms = NODE_LIMIT.as_secs_f64() * 1e3;
     println!(
@@ -30,7 +30,7 @@ pub(super) fn measure(
     for (name, url) in fifth.urls()? {
         let servers = [&fifth.others[..], &[url]].concat().join(",");
         let key = format!("bench-{}-{name}", std::process::id());
-        let side = Side::Tenure.name();
+        let side = QuorumSide::Tenure.name();
         let args = ["voter", "--name", side, "--servers", &servers, "--key", &key];
         all.push(Series::start(name, &args)?);
     }
@@ -62,7 +62,7 @@ struct Fifth {
 }
 
 impl Fifth {
-    fn new(nodes: &Nodes) -> Result<Self, Trouble> {
+    fn new(nodes: &VotingServers) -> Result<Self, Trouble> {
         let mut others = nodes.urls();
         let well = others.pop().ok_or("no node")?;
         let fifth = nodes.iter().last().ok_or("no node")?;

@@ -10,12 +10,12 @@ mod trips;
 
 pub(crate) use self::side::voter;
 
-use self::{nodes::Nodes, report::Report};
-use crate::{Trouble, Verdict, options::Options};
+use self::{nodes::VotingServers, report::QuorumReport};
+use crate::{Trouble, Verdict, options::BenchOptions};
 
 /// Runs all parts, or the one that is named.
-pub(crate) fn run(options: &mut Options) -> Result<Verdict, Trouble> {
-    let nodes = Nodes::start(options.flag("anywhere"))?;
+pub(crate) fn run(options: &mut BenchOptions) -> Result<Verdict, Trouble> {
+    let nodes = VotingServers::start(options.flag("anywhere"))?;
     let rounds = options.value("rounds")?.unwrap_or(10_usize);
     let cycles = options.value("cycles")?.unwrap_or(1_000_u32);
     let part: Option<String> = options.value("part")?;
@@ -28,7 +28,7 @@ pub(crate) fn run(options: &mut Options) -> Result<Verdict, Trouble> {
         println!("server {}, {}", node.url(), node.kind().name());
     }
     println!("{rounds} rounds of {cycles} cycles a side");
-    let mut report = Report::new();
+    let mut report = QuorumReport::new();
     if is_wanted("speed") {
         speed::measure(&nodes, rounds, cycles, &mut report)?;
     }

@@ -2,16 +2,16 @@
 
 use tenure_testkit::{Server, ServerKind};
 
-use crate::{Trouble, placement::Placement};
+use crate::{Trouble, placement::CpuPlacement};
 
 /// Servers on ports of this host, of all kinds in turn.
 #[derive(Debug)]
-pub(super) struct Nodes(Vec<Server>);
+pub(super) struct VotingServers(Vec<Server>);
 
-impl Nodes {
+impl VotingServers {
     /// Starts them, on a processor of their own unless they may be anywhere.
     pub(super) fn start(anywhere: bool) -> Result<Self, Trouble> {
-        let placement = Placement::divide()?.filter(|_| !anywhere);
+        let placement = CpuPlacement::divide()?.filter(|_| !anywhere);
         if let Some(placement) = &placement {
             placement.start_on_the_first()?;
         }

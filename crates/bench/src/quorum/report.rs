@@ -4,13 +4,13 @@ use crate::Verdict;
 
 /// What all parts come to.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct QuorumReport {
     verdict: Verdict,
     /// Whether two equal sides came out close enough for ratios to mean anything.
     is_steady: bool,
 }
 
-impl Report {
+impl QuorumReport {
     pub(super) fn new() -> Self {
         Self { verdict: Verdict::Pass, is_steady: true }
     }

@@ -1,6 +1,6 @@
 //! What a cycle costs, and what of that is the engine's.
 
-use super::{nodes::Nodes, report::Report, side::Side};
+use super::{nodes::VotingServers, report::QuorumReport, side::QuorumSide};
 use crate::{
     Trouble,
     series::{Series, take_turns},
@@ -8,15 +8,15 @@ use crate::{
 
 /// Runs all sides by turns.
 pub(super) fn measure(
-    nodes: &Nodes,
+    nodes: &VotingServers,
     rounds: usize,
     cycles: u32,
-    report: &mut Report,
+    report: &mut QuorumReport,
 ) -> Result<(), Trouble> {
     let servers = nodes.urls().join(",");
     println!("\ncycles: acquired under a number and released; answers of a majority awaited");
     let mut sides = Vec::new();
-    for side in Side::ALL {
+    for side in QuorumSide::ALL {
         let key = format!("bench-{}-{}", std::process::id(), side.name());
         let args = ["voter", "--name", side.name(), "--servers", &servers, "--key", &key];
         sides.push(Series::start(side.name(), &args)?);

@@ -6,9 +6,9 @@ use tenure_core::script::{self, Script};
 use tenure_testkit::{Monitor, Server};
 
 use super::{
-    nodes::{self, Nodes},
-    report::Report,
-    side::Side,
+    nodes::{self, VotingServers},
+    report::QuorumReport,
+    side::QuorumSide,
 };
 use crate::{
     Trouble,
@@ -16,7 +16,11 @@ use crate::{
 };
 
 /// Counts acquisitions that nobody disturbs, and those of several who want the same lock at once.
-pub(super) fn measure(nodes: &Nodes, cycles: u32, report: &mut Report) -> Result<(), Trouble> {
+pub(super) fn measure(
+    nodes: &VotingServers,
+    cycles: u32,
+    report: &mut QuorumReport,
+) -> Result<(), Trouble> {
     println!("\nround trips: as the servers saw them, by MONITOR");
     let alone = alone(nodes, cycles)?;
     report.target(&alone.words("alone", MIN_ALONE), alone.meets(MIN_ALONE));
@@ -26,9 +30,9 @@ pub(super) fn measure(nodes: &Nodes, cycles: u32, report: &mut Report) -> Result
     Ok(())
 }
 
-fn alone(nodes: &Nodes, cycles: u32) -> Result<Count, Trouble> {
+fn alone(nodes: &VotingServers, cycles: u32) -> Result<Count, Trouble> {
     let (servers, key) = (nodes.urls().join(","), format!("bench-{}-alone", std::process::id()));
-    let args = ["voter", "--name", Side::Tenure.name(), "--servers", &servers, "--key", &key];
+    let args = ["voter", "--name", QuorumSide::Tenure.name(), "--servers", &servers, "--key", &key];
     let mut process = Other::start(&args)?;
     process.ask("100")?;
     let monitors = monitors(nodes);
@@ -36,7 +40,7 @@ fn alone(nodes: &Nodes, cycles: u32) -> Result<Count, Trouble> {
     Ok(count(monitors))
 }
 
-fn crowd(nodes: &Nodes) -> Result<Count, Trouble> {
+fn crowd(nodes: &VotingServers) -> Result<Count, Trouble> {
     let address = nodes::address(&nodes.urls());
     let key = format!("bench-{}-crowd", std::process::id());
     let args = ["contender", "--side", "tenure", "--server", &address, "--key", &key];
@@ -56,7 +60,7 @@ fn crowd(nodes: &Nodes) -> Result<Count, Trouble> {
     Ok(count(monitors))
 }
 
-fn monitors(nodes: &Nodes) -> Vec<Monitor> {
+fn monitors(nodes: &VotingServers) -> Vec<Monitor> {
     nodes.iter().map(Server::monitor).collect()
 }
 

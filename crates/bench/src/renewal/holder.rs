@@ -5,10 +5,10 @@ use std::time::Duration;
 use tenure::{Client, LockGuard};
 use tokio::task::JoinSet;
 
-use crate::{Trouble, options::Options, process};
+use crate::{Trouble, options::BenchOptions, process};
 
 /// Acquires, counts what was lost, and releases, as ordered.
-pub(crate) fn holder(options: &mut Options) -> Result<(), Trouble> {
+pub(crate) fn holder(options: &mut BenchOptions) -> Result<(), Trouble> {
     let url: String = options.needed("server")?;
     let ttl = Duration::from_millis(options.needed("ttl-ms")?);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use crate::{
     Trouble, Verdict,
-    options::Options,
+    options::BenchOptions,
     process::{Other, processor_time, resident_mib},
     server::Measured,
 };
 
 /// Holds some numbers of leases, one after the other, and prints a table.
-pub(crate) fn run(options: &mut Options) -> Result<Verdict, Trouble> {
+pub(crate) fn run(options: &mut BenchOptions) -> Result<Verdict, Trouble> {
     let server = Measured::start(options)?;
     let ttls: u32 = options.value("ttls")?.unwrap_or(3);
     let leases: String = options.value("leases")?.unwrap_or_else(|| NUMBERS.to_owned());

@@ -10,13 +10,13 @@ use std::{
 use crate::{
     Trouble, Verdict,
     figures::{median, quantile},
-    options::Options,
+    options::BenchOptions,
     server::Measured,
 };
 
 /// One way to run a command under a lock.
 #[derive(Debug)]
-struct Side {
+struct StartupSide {
     name: &'static str,
     words: Vec<String>,
     /// Milliseconds, one of each round.
@@ -24,7 +24,7 @@ struct Side {
 }
 
 /// Runs all sides by turns, so that whatever else the machine does falls on all of them alike.
-pub(crate) fn run(options: &mut Options) -> Result<Verdict, Trouble> {
+pub(crate) fn run(options: &mut BenchOptions) -> Result<Verdict, Trouble> {
     let rounds = options.value("rounds")?.unwrap_or(60_usize);
     let tenure: Option<String> = options.value("tenure")?;
     let server = Measured::start(options)?;
@@ -49,10 +49,10 @@ pub(crate) fn run(options: &mut Options) -> Result<Verdict, Trouble> {
     report(&sides, &tenure, &server.url)
 }
 
-fn sides(tenure: &Path, lock: &Path, url: &str) -> Vec<Side> {
+fn sides(tenure: &Path, lock: &Path, url: &str) -> Vec<StartupSide> {
     let side = |name, words: &[&str]| {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Side { name, words, took: Vec::new() }
+        StartupSide { name, words, took: Vec::new() }
     };
     let (tenure, lock) = (tenure.to_string_lossy(), lock.to_string_lossy());
     vec![
@@ -65,7 +65,7 @@ fn sides(tenure: &Path, lock: &Path, url: &str) -> Vec<Side> {
 }
 
 /// Runs it once, in milliseconds.
-fn time(side: &Side) -> Result<f64, Trouble> {
+fn time(side: &StartupSide) -> Result<f64, Trouble> {
     let (program, args) = side.words.split_first().ok_or("no program")?;
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null());
@@ -75,7 +75,7 @@ fn time(side: &Side) -> Result<f64, Trouble> {
     if status.success() { Ok(took.as_secs_f64() * 1e3) } else { Err(side.name.into()) }
 }
 
-fn report(sides: &[Side], tenure: &Path, url: &str) -> Result<Verdict, Trouble> {
+fn report(sides: &[StartupSide], tenure: &Path, url: &str) -> Result<Verdict, Trouble> {
     let of = |name| sides.iter().find(|side| side.name == name).map(|side| side.took.as_slice());
     let flock = median(of(FLOCK).unwrap_or_default().iter().copied());
     println!("{:<20} {:>9} {:>9} {:>9}", "", "median", "p90", "of flock's");

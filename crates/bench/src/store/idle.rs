@@ -27,7 +27,7 @@ pub(super) fn measure(
     let lock = client.lock(KEY);
     let guard = lock.acquire()?;
     let began = Instant::now();
-    let started = (0..waiters).map(|_| Waiter::start(&tenure, &url));
+    let started = (0..waiters).map(|_| WaitingProcess::start(&tenure, &url));
     let started = started.collect::<Result<Vec<_>, _>>()?;
     let wanted = u64::try_from(waiters)?;
     while lock.inspect()?.waiting < Some(wanted) {
@@ -38,7 +38,7 @@ pub(super) fn measure(
     }
     let joined = began.elapsed().as_secs_f64();
     thread::sleep(SETTLE);
-    let used = || started.iter().map(Waiter::used).sum::<Result<Duration, Trouble>>();
+    let used = || started.iter().map(WaitingProcess::used).sum::<Result<Duration, Trouble>>();
     let (began, before) = (Instant::now(), used()?);
     thread::sleep(Duration::from_secs(seconds));
     let (after, took) = (used()?, began.elapsed());
@@ -59,9 +59,9 @@ pub(super) fn measure(
 }
 
 /// A command that waits; killed when this is dropped before its end.
-struct Waiter(Child);
+struct WaitingProcess(Child);
 
-impl Waiter {
+impl WaitingProcess {
     fn start(tenure: &Path, url: &str) -> Result<Self, Trouble> {
         let mut command = Command::new(tenure);
         command.args(["run", "--server", url, KEY, "--", "true"]).stdin(Stdio::null());
@@ -79,7 +79,7 @@ impl Waiter {
     }
 }
 
-impl Drop for Waiter {
+impl Drop for WaitingProcess {
     fn drop(&mut self) {
         // It has ended, or does so now.
         _ = self.0.kill();

@@ -6,10 +6,10 @@ mod turns;
 use std::fs;
 
 pub(crate) use self::turns::turns;
-use crate::{Trouble, Verdict, options::Options};
+use crate::{Trouble, Verdict, options::BenchOptions};
 
 /// Measures hand-overs between two processes, then processes that only wait.
-pub(crate) fn run(options: &mut Options) -> Result<Verdict, Trouble> {
+pub(crate) fn run(options: &mut BenchOptions) -> Result<Verdict, Trouble> {
     let hand_overs: u32 = options.value("hand-overs")?.unwrap_or(2_000);
     let waiters: usize = options.value("waiters")?.unwrap_or(100);
     let seconds: u64 = options.value("seconds")?.unwrap_or(60);

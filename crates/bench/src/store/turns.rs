@@ -6,7 +6,7 @@ use tenure_testkit::TempDir;
 use crate::{
     Trouble,
     figures::quantile,
-    options::Options,
+    options::BenchOptions,
     process::{self, Other, monotonic},
 };
 
@@ -37,7 +37,7 @@ pub(super) fn measure(hand_overs: u32) -> Result<bool, Trouble> {
 
 /// One of the two: acquires and releases as often as ordered, while the other waits; answers
 /// when it had the lock each time, and when it began to give it up.
-pub(crate) fn turns(options: &mut Options) -> Result<(), Trouble> {
+pub(crate) fn turns(options: &mut BenchOptions) -> Result<(), Trouble> {
     let url: String = options.needed("server")?;
     let client = Client::connect(&url)?;
     let lock = client.lock("turns");

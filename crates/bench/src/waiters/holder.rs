@@ -7,12 +7,12 @@ use crate::{Trouble, server::connect};
 
 /// Holds, and renews three times a TTL; releases everything when it is dropped.
 #[derive(Debug)]
-pub(super) struct Holder {
+pub(super) struct LockHolder {
     stop: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Holder {
+impl LockHolder {
     /// Takes the locks.
     pub(super) fn start(url: &str, run: u32, locks: u32) -> Result<Self, Trouble> {
         let mut connection = connect(url)?;
@@ -41,7 +41,7 @@ impl Holder {
     }
 }
 
-impl Drop for Holder {
+impl Drop for LockHolder {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {

@@ -10,16 +10,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::holder::Holder;
+use self::holder::LockHolder;
 use crate::{
     Trouble, Verdict,
-    options::Options,
+    options::BenchOptions,
     process::{Other, processor_time, resident_mib},
     server::{Measured, connect},
 };
 
 /// Has some numbers of waiters wait, at one lock and at a lock each, and prints a table.
-pub(crate) fn run(options: &mut Options) -> Result<Verdict, Trouble> {
+pub(crate) fn run(options: &mut BenchOptions) -> Result<Verdict, Trouble> {
     let server = Measured::start(options)?;
     let seconds: u64 = options.value("seconds")?.unwrap_or(2 * TTL.as_secs());
     let waiters: String = options.value("waiters")?.unwrap_or_else(|| NUMBERS.to_owned());
@@ -52,7 +52,7 @@ fn measure(
     locks: u32,
     measured: Duration,
 ) -> Result<bool, Trouble> {
-    let _held = Holder::start(&server.url, run, locks)?;
+    let _held = LockHolder::start(&server.url, run, locks)?;
     let run_ = run.to_string();
     let mut client = Other::start(&["parked", "--server", &server.url, "--run", &run_])?;
     // Answered only when its connection is there.

@@ -3,10 +3,10 @@
 use tenure::Client;
 
 use super::{TTL, key};
-use crate::{Trouble, options::Options, process};
+use crate::{Trouble, options::BenchOptions, process};
 
 /// Waits at one lock or at many, as ordered; nobody ever releases them.
-pub(crate) fn parked(options: &mut Options) -> Result<(), Trouble> {
+pub(crate) fn parked(options: &mut BenchOptions) -> Result<(), Trouble> {
     let url: String = options.needed("server")?;
     let run: u32 = options.needed("run")?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;

@@ -2,7 +2,7 @@
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
 
-use tenure_testkit::{Answer, FakeServer, Server, ServerKind, TempDir};
+use tenure_testkit::{FakeAnswer, FakeServer, Server, ServerKind, TempDir};
 
 use crate::tool::{Tenure, is_free, key, shared};
 
@@ -113,11 +113,11 @@ fn a_server_that_refuses_writes_exits_69_and_is_not_busy() {
     replica.cmd(&["REPLICAOF", "127.0.0.1", "1"]);
     let refuses = |words: &'static str| {
         FakeServer::unix(move |_| {
-            move |command| Answer::to_handshake(&command).unwrap_or_else(|| words.into())
+            move |command| FakeAnswer::to_handshake(&command).unwrap_or_else(|| words.into())
         })
     };
     let crowded = FakeServer::unix(|_| {
-        |_| Answer::SendAndClose(b"-ERR max number of clients reached\r\n".to_vec())
+        |_| FakeAnswer::SendAndClose(b"-ERR max number of clients reached\r\n".to_vec())
     });
     let loading = refuses("-LOADING Redis is loading the dataset in memory\r\n");
     let disk = refuses("-MISCONF Errors writing to the AOF file: No space left on device\r\n");

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use tenure_testkit::{Answer, FakeServer, TempDir};
+use tenure_testkit::{FakeAnswer, FakeServer, TempDir};
 
 use crate::tool::{Ran, Tenure, is_free, key, shared};
 
@@ -54,12 +54,12 @@ fn the_name_of_a_foreign_type_cannot_control_a_terminal() {
         move |command| {
             let number = command.get(6).map(|number| String::from_utf8_lossy(number).into_owned());
             let (Some(number), true) = (number, command[0].starts_with(b"EVAL")) else {
-                return Answer::to_handshake(&command).unwrap_or_else(|| "-ERR no\r\n".into());
+                return FakeAnswer::to_handshake(&command).unwrap_or_else(|| "-ERR no\r\n".into());
             };
             let from = "$1\r\n7\r\n$7\r\nprimary\r\n";
             let request = format!("*10\r\n${}\r\n{number}\r\n{from}", number.len());
             let head = format!("{request}$0\r\n\r\n$0\r\n\r\n:0\r\n*0\r\n");
-            Answer::Send(
+            FakeAnswer::Send(
                 format!("{head}$4\r\ntype\r\n${}\r\n{odd}\r\n:-1\r\n", odd.len()).into_bytes(),
             )
         }

@@ -1,7 +1,7 @@
 //! What a fake server needs to know of tenure's own language: who asked for which script.
 
 use tenure_core::script;
-use tenure_testkit::Answer;
+use tenure_testkit::FakeAnswer;
 
 /// What the names of scripts begin with that check the server's marker.
 const CHECKED: &str = "checked ";
@@ -46,7 +46,7 @@ impl NodeRequest {
     }
 
     /// What a server says that does as it is asked.
-    pub(crate) fn obeyed(&self) -> Answer {
+    pub(crate) fn obeyed(&self) -> FakeAnswer {
         match self.script {
             "release" => self.reply(&["released", &self.token, "nobody"]),
             "acquire" => self.reply(&["granted", "7"]),
@@ -62,7 +62,7 @@ impl NodeRequest {
 }
 
 /// Answers the first commands of a connection, as a server of this run.
-pub(crate) fn greet(command: &[Vec<u8>], run: &str) -> Option<Answer> {
+pub(crate) fn greet(command: &[Vec<u8>], run: &str) -> Option<FakeAnswer> {
     if command.first()? == b"INFO" {
         let info = format!("# Server\r\nredis_version:7.0.15\r\nrun_id:{run}\r\n");
         return Some(format!("${}\r\n{info}\r\n", info.len()).as_str().into());
@@ -73,17 +73,17 @@ pub(crate) fn greet(command: &[Vec<u8>], run: &str) -> Option<Answer> {
     if is_proof(command) {
         return Some(proven(&command[3]));
     }
-    Answer::to_handshake(command)
+    FakeAnswer::to_handshake(command)
 }
 
 /// Greets and obeys.
-pub(crate) fn obey(command: &[Vec<u8>]) -> Answer {
+pub(crate) fn obey(command: &[Vec<u8>]) -> FakeAnswer {
     let asked = || NodeRequest::read(command).expect("a greeting or a script").obeyed();
     greet(command, "run").unwrap_or_else(asked)
 }
 
 /// Its channel receives the message, and no other does.
-fn proven(channel: &[u8]) -> Answer {
+fn proven(channel: &[u8]) -> FakeAnswer {
     let mut said = format!(">3\r\n$7\r\nmessage\r\n${}\r\n", channel.len()).into_bytes();
     said.extend_from_slice(channel);
     said.extend_from_slice(b"\r\n$0\r\n\r\n*2\r\n:1\r\n:0\r\n");

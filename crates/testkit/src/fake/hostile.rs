@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::{Answer, FakeServer};
-use crate::{Server, Stream, resp};
+use super::{FakeAnswer, FakeServer};
+use crate::{Server, SocketStream, resp};
 
 /// How a reply is spoiled.
 #[derive(Clone, Debug)]
@@ -87,28 +87,28 @@ impl Trick {
         ]
     }
 
-    fn play(&self, turn: &AtomicUsize, previous: Vec<u8>, reply: Vec<u8>) -> Answer {
+    fn play(&self, turn: &AtomicUsize, previous: Vec<u8>, reply: Vec<u8>) -> FakeAnswer {
         match self {
-            Self::Silent => Answer::Send(Vec::new()),
+            Self::Silent => FakeAnswer::Send(Vec::new()),
             Self::Late(by) => {
                 thread::sleep(*by);
-                Answer::Send(reply)
+                FakeAnswer::Send(reply)
             }
-            Self::Slowly(pause) => Answer::Slowly(reply, *pause),
+            Self::Slowly(pause) => FakeAnswer::Slowly(reply, *pause),
             Self::Cut(hundredths) => {
                 let length = reply.len() * hundredths / 100;
-                Answer::SendAndClose(reply.into_iter().take(length).collect())
+                FakeAnswer::SendAndClose(reply.into_iter().take(length).collect())
             }
-            Self::Shifted => Answer::Send(previous),
-            Self::Twice => Answer::Send(reply.repeat(2)),
-            Self::Behind(bytes) => Answer::Send([bytes.as_slice(), &reply].concat()),
+            Self::Shifted => FakeAnswer::Send(previous),
+            Self::Twice => FakeAnswer::Send(reply.repeat(2)),
+            Self::Behind(bytes) => FakeAnswer::Send([bytes.as_slice(), &reply].concat()),
             Self::Instead(replies) => {
                 let turn = turn.fetch_add(1, Ordering::Relaxed);
-                Answer::Send(
+                FakeAnswer::Send(
                     replies.iter().cycle().nth(turn % replies.len()).cloned().unwrap_or_default(),
                 )
             }
-            Self::Endless(first, again) => Answer::Endless(first.clone(), again.clone()),
+            Self::Endless(first, again) => FakeAnswer::Endless(first.clone(), again.clone()),
         }
     }
 }
@@ -129,12 +129,12 @@ impl FakeServer {
             let mut previous = Vec::new();
             move |command| {
                 let reply = upstream.as_mut().and_then(|upstream| upstream.ask(&command));
-                let Some(reply) = reply else { return Answer::Close };
+                let Some(reply) = reply else { return FakeAnswer::Close };
                 let before = std::mem::replace(&mut previous, reply.clone());
                 if is_meant(&command) {
                     trick.play(&turn, before, reply)
                 } else {
-                    Answer::Send(reply)
+                    FakeAnswer::Send(reply)
                 }
             }
         })
@@ -143,13 +143,13 @@ impl FakeServer {
 
 /// A connection to the real server.
 struct Upstream {
-    stream: Stream,
+    stream: SocketStream,
     /// What has come and was not handed on.
     buffer: Vec<u8>,
 }
 
 impl Upstream {
-    fn new(stream: Stream) -> Self {
+    fn new(stream: SocketStream) -> Self {
         Self { stream, buffer: Vec::new() }
     }
 

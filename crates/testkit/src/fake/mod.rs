@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::{Address, Stream, TempDir, resp};
+use crate::{Endpoint, SocketStream, TempDir, resp};
 
 /// What a [`FakeServer`] does on a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum FakeAnswer {
     /// Sends these bytes, as they are; none at all when empty.
     Send(Vec<u8>),
     /// Sends these bytes and closes the connection.
@@ -28,7 +28,7 @@ pub enum Answer {
     Slowly(Vec<u8>, Duration),
 }
 
-impl Answer {
+impl FakeAnswer {
     /// Answers to what clients say to introduce themselves: HELLO, AUTH, CLIENT, SELECT, PING, and
     /// SUBSCRIBE to one channel.
     /// None for every other command.
@@ -55,13 +55,13 @@ impl Answer {
     }
 }
 
-impl From<&str> for Answer {
+impl From<&str> for FakeAnswer {
     fn from(bytes: &str) -> Self {
         Self::Send(bytes.as_bytes().to_vec())
     }
 }
 
-impl From<Vec<u8>> for Answer {
+impl From<Vec<u8>> for FakeAnswer {
     fn from(bytes: Vec<u8>) -> Self {
         Self::Send(bytes)
     }
@@ -70,8 +70,8 @@ impl From<Vec<u8>> for Answer {
 /// A server without a store: a script per connection answers each command by raw bytes.
 #[derive(Debug)]
 pub struct FakeServer {
-    address: Address,
-    shared: Arc<Shared>,
+    address: Endpoint,
+    shared: Arc<FakeShared>,
     _dir: Option<TempDir>,
 }
 
@@ -82,13 +82,13 @@ impl FakeServer {
     pub fn unix<F, S>(connect: F) -> Self
     where
         F: FnMut(usize) -> S + Send + 'static,
-        S: FnMut(Vec<Vec<u8>>) -> Answer + Send + 'static,
+        S: FnMut(Vec<Vec<u8>>) -> FakeAnswer + Send + 'static,
     {
         let dir = TempDir::new();
         let path = dir.path().join("s");
         let listener = UnixListener::bind(&path).expect("listen on a Unix socket");
         let accept = move || listener.accept().map(|(stream, _)| stream.into());
-        Self::new(Address::Unix(path), Some(dir), accept, connect)
+        Self::new(Endpoint::Unix(path), Some(dir), accept, connect)
     }
 
     /// Listens on a free port of 127.0.0.1; otherwise as [`FakeServer::unix`].
@@ -96,7 +96,7 @@ impl FakeServer {
     pub fn tcp<F, S>(connect: F) -> Self
     where
         F: FnMut(usize) -> S + Send + 'static,
-        S: FnMut(Vec<Vec<u8>>) -> Answer + Send + 'static,
+        S: FnMut(Vec<Vec<u8>>) -> FakeAnswer + Send + 'static,
     {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listen on a port");
         let port = listener.local_addr().expect("the address of a listener").port();
@@ -105,7 +105,7 @@ impl FakeServer {
             stream.set_nodelay(true)?;
             Ok(stream.into())
         };
-        Self::new(Address::Tcp(port), None, accept, connect)
+        Self::new(Endpoint::Tcp(port), None, accept, connect)
     }
 
     /// Sends bytes nobody asked for on every open connection.
@@ -125,7 +125,7 @@ impl FakeServer {
 
     /// Where it listens.
     #[must_use]
-    pub fn address(&self) -> &Address {
+    pub fn address(&self) -> &Endpoint {
         &self.address
     }
 
@@ -148,16 +148,16 @@ impl FakeServer {
     }
 
     fn new<F, S>(
-        address: Address,
+        address: Endpoint,
         dir: Option<TempDir>,
-        accept: impl Fn() -> std::io::Result<Stream> + Send + 'static,
+        accept: impl Fn() -> std::io::Result<SocketStream> + Send + 'static,
         mut connect: F,
     ) -> Self
     where
         F: FnMut(usize) -> S + Send + 'static,
-        S: FnMut(Vec<Vec<u8>>) -> Answer + Send + 'static,
+        S: FnMut(Vec<Vec<u8>>) -> FakeAnswer + Send + 'static,
     {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(FakeShared::default());
         let for_thread = Arc::clone(&shared);
         thread::spawn(move || {
             while let Ok(stream) = accept() {
@@ -189,18 +189,18 @@ impl Drop for FakeServer {
 }
 
 #[derive(Debug, Default)]
-struct Shared(Mutex<State>);
+struct FakeShared(Mutex<FakeState>);
 
 #[derive(Debug, Default)]
-struct State {
-    open: Vec<Arc<Stream>>,
+struct FakeState {
+    open: Vec<Arc<SocketStream>>,
     commands: Vec<Vec<Vec<u8>>>,
     accepted: usize,
     closed: bool,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl FakeShared {
+    fn lock(&self) -> MutexGuard<'_, FakeState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -210,21 +210,25 @@ impl Shared {
     }
 }
 
-fn serve(stream: &Arc<Stream>, shared: &Shared, mut script: impl FnMut(Vec<Vec<u8>>) -> Answer) {
+fn serve(
+    stream: &Arc<SocketStream>,
+    shared: &FakeShared,
+    mut script: impl FnMut(Vec<Vec<u8>>) -> FakeAnswer,
+) {
     let mut reader = BufReader::new(&**stream);
     while let Ok(Some(command)) = resp::read_command(&mut reader) {
         shared.lock().commands.push(command.clone());
         let written = match script(command) {
             // Under the lock, so that a push does not land within an answer.
-            Answer::Send(bytes) => shared.locked(|| (&mut &**stream).write_all(&bytes)),
-            Answer::SendAndClose(bytes) => {
+            FakeAnswer::Send(bytes) => shared.locked(|| (&mut &**stream).write_all(&bytes)),
+            FakeAnswer::SendAndClose(bytes) => {
                 // A client that is gone receives nothing.
                 drop(shared.locked(|| (&mut &**stream).write_all(&bytes)));
                 break;
             }
-            Answer::Close => break,
-            Answer::Endless(first, again) => send_without_end(stream, &first, &again),
-            Answer::Slowly(bytes, pause) => send_slowly(stream, &bytes, pause),
+            FakeAnswer::Close => break,
+            FakeAnswer::Endless(first, again) => send_without_end(stream, &first, &again),
+            FakeAnswer::Slowly(bytes, pause) => send_slowly(stream, &bytes, pause),
         };
         if written.is_err() {
             break;
@@ -236,14 +240,14 @@ fn serve(stream: &Arc<Stream>, shared: &Shared, mut script: impl FnMut(Vec<Vec<u
 }
 
 /// Ends when the client has closed the connection.
-fn send_without_end(mut stream: &Stream, first: &[u8], again: &[u8]) -> std::io::Result<()> {
+fn send_without_end(mut stream: &SocketStream, first: &[u8], again: &[u8]) -> std::io::Result<()> {
     stream.write_all(first)?;
     loop {
         stream.write_all(again)?;
     }
 }
 
-fn send_slowly(mut stream: &Stream, bytes: &[u8], pause: Duration) -> std::io::Result<()> {
+fn send_slowly(mut stream: &SocketStream, bytes: &[u8], pause: Duration) -> std::io::Result<()> {
     for byte in bytes {
         thread::sleep(pause);
         stream.write_all(&[*byte])?;

@@ -14,8 +14,8 @@ use rustix::net::{Shutdown, listen, shutdown};
 
 pub use self::rules::Gated;
 use self::rules::{Dropping, Gate, Rules};
-use self::state::{Link, Shared};
-use crate::{Address, Raw, Server};
+use self::state::{Link, ProxyShared};
+use crate::{Endpoint, Raw, Server};
 
 /// A TCP proxy on 127.0.0.1 before one server.
 ///
@@ -27,7 +27,7 @@ use crate::{Address, Raw, Server};
 pub struct Proxy {
     port: u16,
     listener: Arc<TcpListener>,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyShared>,
     acceptor: Option<JoinHandle<()>>,
 }
 
@@ -40,10 +40,10 @@ impl Proxy {
 
     /// A proxy before whatever listens there.
     #[must_use]
-    pub fn to_address(target: &Address) -> Self {
+    pub fn to_address(target: &Endpoint) -> Self {
         let (port, listener) = bind();
         let listener = Arc::new(listener);
-        let shared = Arc::new(Shared::new(target.clone()));
+        let shared = Arc::new(ProxyShared::new(target.clone()));
         let acceptor = {
             let (listener, shared) = (Arc::clone(&listener), Arc::clone(&shared));
             thread::spawn(move || pump::accept(&listener, &shared))
@@ -170,8 +170,8 @@ impl Proxy {
 
     /// Where it listens.
     #[must_use]
-    pub fn address(&self) -> Address {
-        Address::Tcp(self.port)
+    pub fn address(&self) -> Endpoint {
+        Endpoint::Tcp(self.port)
     }
 
     /// URL by which a client reaches the server through it, without password.

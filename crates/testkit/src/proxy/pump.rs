@@ -7,13 +7,13 @@ use std::thread;
 use std::time::Duration;
 
 use super::rules::{Chunk, Direction};
-use super::state::{Link, Shared, State, reset};
-use crate::{Stream, resp};
+use super::state::{Link, ProxyShared, ProxyState, reset};
+use crate::{SocketStream, resp};
 
 /// Accepts until the proxy is closed.
-pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+pub(super) fn accept(listener: &TcpListener, shared: &Arc<ProxyShared>) {
     loop {
-        let refusing = |state: &mut State| state.rules.refuse && !state.closed;
+        let refusing = |state: &mut ProxyState| state.rules.refuse && !state.closed;
         let waited = shared.changed.wait_while(shared.lock(), refusing);
         if waited.unwrap_or_else(PoisonError::into_inner).closed {
             return;
@@ -22,12 +22,12 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         if let Ok((client, _)) = listener.accept() {
             // Without it the kernel holds small replies back, which no test asked for.
             drop(client.set_nodelay(true));
-            open(Stream::from(client), shared);
+            open(SocketStream::from(client), shared);
         }
     }
 }
 
-fn open(client: Stream, shared: &Arc<Shared>) {
+fn open(client: SocketStream, shared: &Arc<ProxyShared>) {
     let (id, black_hole) = {
         let mut state = shared.lock();
         state.accepted += 1;
@@ -59,9 +59,15 @@ fn open(client: Stream, shared: &Arc<Shared>) {
     spawn(shared, id, Direction::Request, client, read);
 }
 
-type Work = fn(&Shared, u64, Direction, &Stream);
+type PumpWork = fn(&ProxyShared, u64, Direction, &SocketStream);
 
-fn spawn(shared: &Arc<Shared>, id: u64, direction: Direction, stream: Arc<Stream>, work: Work) {
+fn spawn(
+    shared: &Arc<ProxyShared>,
+    id: u64,
+    direction: Direction,
+    stream: Arc<SocketStream>,
+    work: PumpWork,
+) {
     let shared = Arc::clone(shared);
     thread::spawn(move || {
         work(&shared, id, direction, &stream);
@@ -75,7 +81,7 @@ fn spawn(shared: &Arc<Shared>, id: u64, direction: Direction, stream: Arc<Stream
 
 /// Reads until the stream ends, also when the connection was cut meanwhile: the server's side of
 /// a half-open one goes on talking.
-fn read(shared: &Shared, id: u64, direction: Direction, mut stream: &Stream) {
+fn read(shared: &ProxyShared, id: u64, direction: Direction, mut stream: &SocketStream) {
     let mut buffer = vec![0; LARGEST_WRITE];
     let mut rest = Vec::new();
     loop {
@@ -104,7 +110,7 @@ fn read(shared: &Shared, id: u64, direction: Direction, mut stream: &Stream) {
     shared.push(id, direction, Chunk::End);
 }
 
-fn write(shared: &Shared, id: u64, direction: Direction, stream: &Stream) {
+fn write(shared: &ProxyShared, id: u64, direction: Direction, stream: &SocketStream) {
     while let Some((chunk, split)) = shared.next(id, direction) {
         match chunk {
             Chunk::Bytes(bytes) => {
@@ -124,7 +130,11 @@ fn write(shared: &Shared, id: u64, direction: Direction, stream: &Stream) {
     }
 }
 
-fn write_all(mut stream: &Stream, mut bytes: &[u8], alive: impl Fn() -> bool) -> io::Result<()> {
+fn write_all(
+    mut stream: &SocketStream,
+    mut bytes: &[u8],
+    alive: impl Fn() -> bool,
+) -> io::Result<()> {
     while !bytes.is_empty() {
         match stream.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),

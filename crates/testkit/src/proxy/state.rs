@@ -8,23 +8,23 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::set_socket_linger;
 
 use super::rules::{Chunk, Direction, Fate, Rules};
-use crate::{Address, Stream};
+use crate::{Endpoint, SocketStream};
 
 /// Shared by the handle and all threads.
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) target: Address,
+pub(super) struct ProxyShared {
+    pub(super) target: Endpoint,
     pub(super) changed: Condvar,
-    state: Mutex<State>,
+    state: Mutex<ProxyState>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct ProxyState {
     pub(super) rules: Rules,
     /// Live connections. A connection that is cut is one that is no longer here.
     pub(super) links: BTreeMap<u64, Link>,
     /// Server sides of half-open connections, and what was on its way there.
-    pub(super) kept: Vec<(Arc<Stream>, Vec<u8>)>,
+    pub(super) kept: Vec<(Arc<SocketStream>, Vec<u8>)>,
     pub(super) accepted: u64,
     pub(super) closed: bool,
 }
@@ -32,9 +32,9 @@ pub(super) struct State {
 /// A connection of a client and the one made for it to the server.
 #[derive(Debug)]
 pub(super) struct Link {
-    pub(super) client: Arc<Stream>,
+    pub(super) client: Arc<SocketStream>,
     /// None when it was accepted into a black hole.
-    pub(super) server: Option<Arc<Stream>>,
+    pub(super) server: Option<Arc<SocketStream>>,
     pub(super) requests: Lane,
     pub(super) replies: Lane,
 }
@@ -49,12 +49,12 @@ pub(super) struct Lane {
     told: bool,
 }
 
-impl Shared {
-    pub(super) fn new(target: Address) -> Self {
+impl ProxyShared {
+    pub(super) fn new(target: Endpoint) -> Self {
         Self { target, changed: Condvar::new(), state: Mutex::default() }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, ProxyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -77,7 +77,7 @@ impl Shared {
     pub(super) fn next(&self, id: u64, direction: Direction) -> Option<(Chunk, bool)> {
         let mut state = self.lock();
         loop {
-            let State { rules, links, .. } = &mut *state;
+            let ProxyState { rules, links, .. } = &mut *state;
             let lane = links.get_mut(&id)?.lane(direction);
             if rules.black_hole {
                 lane.chunks.clear();
@@ -150,8 +150,8 @@ impl Shared {
 
     /// Resets the client sides of connections no longer in the table, and waits until they are:
     /// the kernel sends the reset when the last thread lets go of the socket.
-    pub(super) fn reset_clients(&self, clients: Vec<Arc<Stream>>) {
-        let clients: Vec<Weak<Stream>> = clients
+    pub(super) fn reset_clients(&self, clients: Vec<Arc<SocketStream>>) {
+        let clients: Vec<Weak<SocketStream>> = clients
             .into_iter()
             .map(|client| {
                 reset(&client);
@@ -159,19 +159,19 @@ impl Shared {
             })
             .collect();
         self.changed.notify_all();
-        let held = |_: &mut State| clients.iter().any(|client| client.strong_count() > 0);
+        let held = |_: &mut ProxyState| clients.iter().any(|client| client.strong_count() > 0);
         drop(self.changed.wait_while(self.lock(), held).unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-impl State {
+impl ProxyState {
     pub(super) fn take_links(&mut self) -> Vec<Link> {
         std::mem::take(&mut self.links).into_values().collect()
     }
 }
 
 impl Link {
-    pub(super) fn new(client: Arc<Stream>, server: Option<Arc<Stream>>) -> Self {
+    pub(super) fn new(client: Arc<SocketStream>, server: Option<Arc<SocketStream>>) -> Self {
         Self { client, server, requests: Lane::default(), replies: Lane::default() }
     }
 
@@ -180,7 +180,7 @@ impl Link {
     }
 
     /// The server's side, and the first that has not reached it.
-    pub(super) fn into_server(mut self) -> Option<(Arc<Stream>, Vec<u8>)> {
+    pub(super) fn into_server(mut self) -> Option<(Arc<SocketStream>, Vec<u8>)> {
         let late = match self.requests.chunks.pop_front() {
             Some((_, Chunk::Bytes(bytes))) => bytes,
             Some((_, Chunk::End)) | None => Vec::new(),
@@ -198,7 +198,7 @@ impl Link {
 
 /// Makes the closing of a client's socket a reset, and wakes the thread that reads from it. To
 /// shut only the reading side sends nothing by itself.
-pub(super) fn reset(client: &Stream) {
+pub(super) fn reset(client: &SocketStream) {
     // Errors mean that the client has closed it first.
     set_socket_linger(client, Some(Duration::ZERO)).ok();
     drop(client.shutdown(net::Shutdown::Read));

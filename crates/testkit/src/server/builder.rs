@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::Server;
-use super::process::{self, LOG, Process};
+use super::process::{self, LOG, ServerProcess};
 use crate::wait::poll;
-use crate::{Address, Clock, Raw, ServerKind, TempDir, Value, shim};
+use crate::{Clock, Endpoint, Raw, ServerKind, TempDir, Value, shim};
 
 /// A server yet to be started.
 #[derive(Clone, Debug)]
@@ -80,9 +80,9 @@ impl Builder {
         let dir = TempDir::new();
         for _ in 0..PORTS_TO_TRY {
             let address = if self.tcp {
-                Address::Tcp(free_port())
+                Endpoint::Tcp(free_port())
             } else {
-                Address::Unix(dir.path().join("s"))
+                Endpoint::Unix(dir.path().join("s"))
             };
             let program = process::program(
                 binary.clone(),
@@ -90,7 +90,7 @@ impl Builder {
                 self.variables(),
                 dir.path(),
             );
-            let mut process = Process::new(program);
+            let mut process = ServerProcess::new(program);
             process.start().unwrap_or_else(|e| panic!("cannot start {}: {e}", self.kind));
             match wait_until_ready(&mut process, &address, self.password.as_deref()) {
                 Ok(()) => {
@@ -114,16 +114,16 @@ impl Builder {
         panic!("{}: {PORTS_TO_TRY} free ports in a row were taken at once", self.kind);
     }
 
-    fn command_line(&self, address: &Address, dir: &Path) -> Vec<OsString> {
+    fn command_line(&self, address: &Endpoint, dir: &Path) -> Vec<OsString> {
         let mut line: Vec<OsString> = Vec::new();
         let mut set = |name: &str, value: OsString| line.extend([name.into(), value]);
         match address {
-            Address::Unix(path) => {
+            Endpoint::Unix(path) => {
                 set("--port", "0".into());
                 set("--unixsocket", path.into());
                 set("--unixsocketperm", "700".into());
             }
-            Address::Tcp(port) => {
+            Endpoint::Tcp(port) => {
                 set("--bind", "127.0.0.1".into());
                 set("--port", port.to_string().into());
             }
@@ -162,8 +162,8 @@ pub(super) fn login(mut raw: Raw, password: Option<&str>) -> Raw {
 
 /// Waits until the server answers PING, also through the loading of its data.
 pub(super) fn wait_until_ready(
-    process: &mut Process,
-    address: &Address,
+    process: &mut ServerProcess,
+    address: &Endpoint,
     password: Option<&str>,
 ) -> io::Result<()> {
     let mut last = String::from("it was not asked");
@@ -183,7 +183,7 @@ pub(super) fn wait_until_ready(
     outcome.unwrap_or_else(|| Err(io::Error::other(last)))
 }
 
-fn answers(address: &Address, password: Option<&str>) -> io::Result<Value> {
+fn answers(address: &Endpoint, password: Option<&str>) -> io::Result<Value> {
     let mut raw = Raw::try_connect(address)?;
     if let Some(password) = password {
         raw.try_cmd(&["AUTH", password])?;

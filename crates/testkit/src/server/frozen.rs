@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::process::Process;
+use super::process::ServerProcess;
 use crate::eventually;
 
 /// A server process that is stopped; it runs on when this is dropped.
@@ -14,12 +14,12 @@ use crate::eventually;
 /// The server may be killed meanwhile: then there is nothing to wake.
 #[derive(Debug)]
 pub struct Frozen {
-    process: Arc<Mutex<Process>>,
+    process: Arc<Mutex<ServerProcess>>,
     pid: u32,
 }
 
 impl Frozen {
-    pub(super) fn new(process: &Arc<Mutex<Process>>) -> Self {
+    pub(super) fn new(process: &Arc<Mutex<ServerProcess>>) -> Self {
         let locked = process.lock().unwrap_or_else(PoisonError::into_inner);
         let pid = locked.pid().expect("the server runs");
         locked.signal(Signal::STOP);

@@ -11,8 +11,8 @@ use std::thread;
 
 pub use self::builder::Builder;
 pub use self::frozen::Frozen;
-use self::process::Process;
-use crate::{Address, Clock, Monitor, Raw, ServerKind, TempDir, Value};
+use self::process::ServerProcess;
+use crate::{Clock, Endpoint, Monitor, Raw, ServerKind, TempDir, Value};
 
 /// A server of the test's own, in a private directory; killed and swept away on drop.
 ///
@@ -21,10 +21,10 @@ use crate::{Address, Clock, Monitor, Raw, ServerKind, TempDir, Value};
 #[derive(Debug)]
 pub struct Server {
     kind: ServerKind,
-    address: Address,
+    address: Endpoint,
     password: Option<String>,
     clock: Option<Clock>,
-    process: Arc<Mutex<Process>>,
+    process: Arc<Mutex<ServerProcess>>,
     dir: TempDir,
 }
 
@@ -51,7 +51,7 @@ impl Server {
 
     /// Where it listens.
     #[must_use]
-    pub fn address(&self) -> &Address {
+    pub fn address(&self) -> &Endpoint {
         &self.address
     }
 
@@ -65,8 +65,8 @@ impl Server {
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         match self.address {
-            Address::Tcp(port) => Some(port),
-            Address::Unix(_) => None,
+            Endpoint::Tcp(port) => Some(port),
+            Endpoint::Unix(_) => None,
         }
     }
 
@@ -74,8 +74,8 @@ impl Server {
     #[must_use]
     pub fn socket(&self) -> Option<&Path> {
         match &self.address {
-            Address::Unix(path) => Some(path),
-            Address::Tcp(_) => None,
+            Endpoint::Unix(path) => Some(path),
+            Endpoint::Tcp(_) => None,
         }
     }
 
@@ -169,7 +169,7 @@ impl Server {
         process::log(self.dir.path())
     }
 
-    fn process(&self) -> MutexGuard<'_, Process> {
+    fn process(&self) -> MutexGuard<'_, ServerProcess> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,12 +12,12 @@ use crate::spawner::{OUTPUT, Program, spawn};
 
 /// A program that can be started, and the child while it runs.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ServerProcess {
     program: Program,
     child: Option<Child>,
 }
 
-impl Process {
+impl ServerProcess {
     pub(super) fn new(program: Program) -> Self {
         Self { program, child: None }
     }
@@ -54,7 +54,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.kill();
     }
@@ -66,7 +66,7 @@ pub(super) fn log(dir: &Path) -> String {
     String::from_utf8_lossy(&[read(OUTPUT), read(LOG)].concat()).into_owned()
 }
 
-/// The command line of a server, for [`Process::new`].
+/// The command line of a server, for [`ServerProcess::new`].
 pub(super) fn program(
     binary: PathBuf,
     args: Vec<OsString>,

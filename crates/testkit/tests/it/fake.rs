@@ -1,6 +1,6 @@
 //! The server that replies as its test wants.
 
-use tenure_testkit::{Answer, FakeServer, Raw, Value, eventually};
+use tenure_testkit::{FakeAnswer, FakeServer, Raw, Value, eventually};
 
 use crate::LIMIT;
 
@@ -12,9 +12,9 @@ fn each_connection_has_a_script_of_its_own() {
             move |command: Vec<Vec<u8>>| {
                 calls += 1;
                 match command[0].as_slice() {
-                    b"BYE" => Answer::SendAndClose(b"+bye\r\n".to_vec()),
-                    b"DIE" => Answer::Close,
-                    _ => Answer::to_handshake(&command).unwrap_or_else(|| {
+                    b"BYE" => FakeAnswer::SendAndClose(b"+bye\r\n".to_vec()),
+                    b"DIE" => FakeAnswer::Close,
+                    _ => FakeAnswer::to_handshake(&command).unwrap_or_else(|| {
                         format!("*2\r\n:{connection}\r\n:{calls}\r\n").as_str().into()
                     }),
                 }
@@ -46,7 +46,7 @@ fn each_connection_has_a_script_of_its_own() {
 
 #[test]
 fn a_cut_closes_and_a_drop_ends_it() {
-    let fake = FakeServer::tcp(|_| |_| Answer::from("+OK\r\n"));
+    let fake = FakeServer::tcp(|_| |_| FakeAnswer::from("+OK\r\n"));
     let address = fake.address().clone();
     let mut raw = Raw::connect(&address);
     assert!(raw.cmd(&["X"]).is_ok());

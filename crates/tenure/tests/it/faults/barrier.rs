@@ -9,7 +9,7 @@ use std::{
 };
 
 use tenure::NodeErrorKind;
-use tenure_testkit::{Answer, FakeServer, Proxy, Server, eventually, unique_key};
+use tenure_testkit::{FakeAnswer, FakeServer, Proxy, Server, eventually, unique_key};
 
 use super::{LIMIT, connect, eventually_free, is_free, kind_of, private};
 use crate::fake::{self, NodeRequest};
@@ -51,7 +51,7 @@ fn an_old_connection_is_killed_on_a_real_server() {
 /// A server that closes the first connection when it is asked for a lock. `later` answers what the
 /// others are asked, given the connection's number.
 fn broken_once(
-    later: impl Fn(usize, &[Vec<u8>]) -> Option<Answer> + Send + Sync + 'static,
+    later: impl Fn(usize, &[Vec<u8>]) -> Option<FakeAnswer> + Send + Sync + 'static,
 ) -> FakeServer {
     let later = Arc::new(later);
     FakeServer::tcp(move |connection| {
@@ -61,7 +61,7 @@ fn broken_once(
                 return answer;
             }
             match NodeRequest::read(&command) {
-                Some(asked) if asked.script == "acquire" && connection == 0 => Answer::Close,
+                Some(asked) if asked.script == "acquire" && connection == 0 => FakeAnswer::Close,
                 _ => fake::obey(&command),
             }
         }
@@ -117,10 +117,12 @@ fn the_old_connection_is_killed_once_while_the_server_runs() {
 #[test]
 fn where_the_old_connection_cannot_be_killed_an_undo_is_repeated() {
     let no_info = |_: usize, command: &[Vec<u8>]| {
-        (command[0] == b"INFO").then(|| Answer::from("-NOPERM no permissions to run 'info'\r\n"))
+        (command[0] == b"INFO")
+            .then(|| FakeAnswer::from("-NOPERM no permissions to run 'info'\r\n"))
     };
     let no_kill = |_: usize, command: &[Vec<u8>]| {
-        fake::is_kill(command).then(|| Answer::from("-NOPERM no permissions to run 'client'\r\n"))
+        fake::is_kill(command)
+            .then(|| FakeAnswer::from("-NOPERM no permissions to run 'client'\r\n"))
     };
     for fake in [broken_once(no_info), broken_once(no_kill)] {
         let client = connect(&fake.url());
@@ -142,7 +144,7 @@ fn a_kill_of_the_old_connection_that_failed_is_repeated() {
     let breaks = AtomicUsize::new(0);
     let fake = broken_once(move |_, command| {
         (fake::is_kill(command) && breaks.fetch_add(1, Ordering::Relaxed) < 2)
-            .then_some(Answer::Close)
+            .then_some(FakeAnswer::Close)
     });
     break_once(&fake);
     assert_eq!(kills(&fake), 3, "the third one was answered");

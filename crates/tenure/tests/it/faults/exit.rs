@@ -10,7 +10,7 @@ use std::{
 };
 
 use tenure::{AcquireError, LossReason, ReleaseError};
-use tenure_testkit::{Answer, FakeServer, Proxy, Server, eventually, scale, unique_key};
+use tenure_testkit::{FakeAnswer, FakeServer, Proxy, Server, eventually, scale, unique_key};
 
 use super::{
     LIMIT, connect, eventually_free, hold, is_free, kind_of,
@@ -246,7 +246,7 @@ fn after_close_every_handle_returns_engine_stopped() {
 fn a_release_behind_an_unanswered_request_is_not_cut_off() {
     let fake = FakeServer::unix(|_| {
         |command: Vec<Vec<u8>>| match NodeRequest::read(&command) {
-            Some(_) => Answer::Send(Vec::new()),
+            Some(_) => FakeAnswer::Send(Vec::new()),
             None => fake::obey(&command),
         }
     });
@@ -272,7 +272,7 @@ fn a_release_behind_an_unanswered_request_is_not_cut_off() {
         hold(ms(50));
         assert!(end.try_recv().is_err(), "the client is gone, and the server has yet to answer");
         for script in ["acquire", "release"] {
-            let Answer::Send(reply) = asked(script).unwrap().obeyed() else { unreachable!() };
+            let FakeAnswer::Send(reply) = asked(script).unwrap().obeyed() else { unreachable!() };
             fake.push(&reply);
         }
         end.recv().unwrap();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tenure::{NodeErrorKind, ReleaseError, Wait, blocking};
-use tenure_testkit::{Answer, FakeServer, Proxy, eventually, unique_key};
+use tenure_testkit::{FakeAnswer, FakeServer, Proxy, eventually, unique_key};
 
 use super::{LIMIT, TTL, connect, kind_of, ms, private, shared, value};
 use crate::fake::{self, NodeRequest};
@@ -86,7 +86,7 @@ fn the_connection_is_reopened_after_each_failure() {
 fn two_time_outs_in_a_row_end_a_connection() {
     let fake = FakeServer::tcp(|connection| {
         move |command: Vec<Vec<u8>>| match NodeRequest::read(&command) {
-            Some(_) if connection == 0 => Answer::Send(Vec::new()),
+            Some(_) if connection == 0 => FakeAnswer::Send(Vec::new()),
             _ => fake::obey(&command),
         }
     });
@@ -103,11 +103,13 @@ fn answers_late_once() -> FakeServer {
     FakeServer::tcp(|connection| {
         let (mut is_next, mut late) = (connection == 0, Vec::new());
         move |command: Vec<Vec<u8>>| match (NodeRequest::read(&command), fake::obey(&command)) {
-            (Some(_), Answer::Send(reply)) if std::mem::take(&mut is_next) => {
+            (Some(_), FakeAnswer::Send(reply)) if std::mem::take(&mut is_next) => {
                 late = reply;
-                Answer::Send(Vec::new())
+                FakeAnswer::Send(Vec::new())
             }
-            (_, Answer::Send(reply)) => Answer::Send([std::mem::take(&mut late), reply].concat()),
+            (_, FakeAnswer::Send(reply)) => {
+                FakeAnswer::Send([std::mem::take(&mut late), reply].concat())
+            }
             (_, answer) => answer,
         }
     })
@@ -138,7 +140,7 @@ fn one_time_out_ends_the_connection_only_for_a_waiter() {
 fn a_connection_without_a_greeting_is_closed() {
     let fake = FakeServer::tcp(|connection| {
         move |command: Vec<Vec<u8>>| match connection {
-            0 => Answer::Send(Vec::new()),
+            0 => FakeAnswer::Send(Vec::new()),
             _ => fake::obey(&command),
         }
     });
@@ -154,7 +156,7 @@ fn a_connection_without_a_greeting_is_closed() {
 fn a_request_during_a_blip_is_sent_over_the_next_connection() {
     let fake = FakeServer::tcp(|_| {
         move |command: Vec<Vec<u8>>| match (NodeRequest::read(&command), fake::obey(&command)) {
-            (Some(_), Answer::Send(reply)) => Answer::SendAndClose(reply),
+            (Some(_), FakeAnswer::Send(reply)) => FakeAnswer::SendAndClose(reply),
             (_, answer) => answer,
         }
     });

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use tenure::NodeErrorKind;
-use tenure_testkit::{Answer, FakeServer, Raw, Server, eventually, unique_key};
+use tenure_testkit::{FakeAnswer, FakeServer, Raw, Server, eventually, unique_key};
 
 use super::{
     LIMIT, connect, hold, is_free, kind_of,
@@ -148,7 +148,7 @@ fn a_server_without_scripts_is_reported() {
         assert!(!node_error(&error).is_retryable());
     }
     let greeting = "-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n";
-    let old = FakeServer::tcp(move |_| move |_: Vec<Vec<u8>>| Answer::from(greeting));
+    let old = FakeServer::tcp(move |_| move |_: Vec<Vec<u8>>| FakeAnswer::from(greeting));
     let client = connect(&old.url());
     let kind = kind_of(client.lock(unique_key("old")).acquire());
     assert_eq!(kind, NodeErrorKind::UnknownCommand);

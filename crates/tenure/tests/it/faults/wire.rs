@@ -6,7 +6,7 @@ use std::{
 };
 
 use tenure::{NodeErrorKind, ReleaseError, Wait};
-use tenure_testkit::{Answer, FakeServer, Proxy, eventually, unique_key};
+use tenure_testkit::{FakeAnswer, FakeServer, Proxy, eventually, unique_key};
 
 use super::{
     LIMIT, TTL, connect, eventually_free, is_free, kind_of, ms, node_error, shared, value,
@@ -24,7 +24,7 @@ fn a_mismatched_reply_ends_the_connection_and_leaves_all_outcomes_unknown() {
                 return fake::obey(&command);
             };
             match waiting.lock().unwrap().replace(asked.clone()) {
-                None => Answer::Send(Vec::new()),
+                None => FakeAnswer::Send(Vec::new()),
                 // The first request gets the answer of the second.
                 Some(_first) => asked.obeyed(),
             }
@@ -85,8 +85,8 @@ fn an_unsolicited_message_is_no_reply() {
                   >2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n>2\r\n$10\r\ninvalidate\r\n_\r\n";
     let fake = FakeServer::tcp(move |_| {
         move |command: Vec<Vec<u8>>| {
-            let Answer::Send(reply) = fake::obey(&command) else { unreachable!() };
-            Answer::Send([pushes.as_bytes(), &reply, pushes.as_bytes()].concat())
+            let FakeAnswer::Send(reply) = fake::obey(&command) else { unreachable!() };
+            FakeAnswer::Send([pushes.as_bytes(), &reply, pushes.as_bytes()].concat())
         }
     });
     let client = connect(&fake.url());
@@ -106,7 +106,7 @@ fn a_server_of_another_protocol_is_reported() {
         ("+OK\r\n", NodeErrorKind::Protocol),
         ("-NOPROTO unsupported protocol version\r\n", NodeErrorKind::Protocol),
     ] {
-        let fake = FakeServer::tcp(move |_| move |_: Vec<Vec<u8>>| Answer::from(bytes));
+        let fake = FakeServer::tcp(move |_| move |_: Vec<Vec<u8>>| FakeAnswer::from(bytes));
         let error = connect(&fake.url()).lock(unique_key("alien")).acquire().unwrap_err();
         assert_eq!(node_error(&error).kind(), kind, "{bytes:?}");
         let port = fake.url().rsplit_once(':').unwrap().1.to_owned();
@@ -123,8 +123,8 @@ fn a_reply_right_before_the_end_of_the_connection_is_read() {
     for round in 0..20 {
         let fake = FakeServer::tcp(|_| {
             |command: Vec<Vec<u8>>| match fake::obey(&command) {
-                Answer::Send(reply) if NodeRequest::read(&command).is_some() => {
-                    Answer::SendAndClose(reply)
+                FakeAnswer::Send(reply) if NodeRequest::read(&command).is_some() => {
+                    FakeAnswer::SendAndClose(reply)
                 }
                 other => other,
             }

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use tenure::{AcquireError, ReleaseError, blocking::Client};
-use tenure_testkit::{Answer, FakeServer, eventually, unique_key};
+use tenure_testkit::{FakeAnswer, FakeServer, eventually, unique_key};
 
 use crate::{
     LIMIT,
@@ -23,11 +23,11 @@ fn cut(script: &'static str, after: &Arc<AtomicUsize>) -> FakeServer {
         move |command| {
             greet(&command, "run").unwrap_or_else(|| {
                 let asked = NodeRequest::read(&command).expect("a script");
-                let Answer::Send(reply) = asked.obeyed() else { unreachable!("it obeys") };
+                let FakeAnswer::Send(reply) = asked.obeyed() else { unreachable!("it obeys") };
                 let bytes = after.load(Ordering::SeqCst);
                 match asked.script == script && bytes < reply.len() {
-                    true => Answer::SendAndClose(reply[..bytes].to_vec()),
-                    false => Answer::Send(reply),
+                    true => FakeAnswer::SendAndClose(reply[..bytes].to_vec()),
+                    false => FakeAnswer::Send(reply),
                 }
             })
         }

@@ -11,12 +11,12 @@ mod races;
 mod scripts;
 mod waiting;
 
-use tenure_testkit::Answer;
+use tenure_testkit::FakeAnswer;
 
 use crate::fake;
 
 /// A fake server's answer: grants and releases what is asked for in full, and refuses all that is
 /// asked for by name.
-fn answer(command: &[Vec<u8>], refusal: &str) -> Answer {
+fn answer(command: &[Vec<u8>], refusal: &str) -> FakeAnswer {
     if command[0] == b"EVALSHA" { refusal.into() } else { fake::obey(command) }
 }

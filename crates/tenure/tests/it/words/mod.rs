@@ -5,7 +5,7 @@ mod errors;
 use std::{error::Error, fmt::Write as _};
 
 use tenure::{FENCED_SET, NodeErrorKind, Shown, blocking};
-use tenure_testkit::{Answer, FakeServer, Server, ServerKind, Value};
+use tenure_testkit::{FakeAnswer, FakeServer, Server, ServerKind, Value};
 
 use crate::{
     fake::{NodeRequest, greet},
@@ -34,7 +34,8 @@ fn server(answer: impl Fn(&NodeRequest) -> Vec<u8> + Clone + Send + 'static) -> 
     FakeServer::unix(move |_| {
         let answer = answer.clone();
         move |command| {
-            let asked = || NodeRequest::read(&command).map(|asked| Answer::from(answer(&asked)));
+            let asked =
+                || NodeRequest::read(&command).map(|asked| FakeAnswer::from(answer(&asked)));
             greet(&command, "run").or_else(asked).unwrap_or_else(|| "+OK\r\n".into())
         }
     })
