@@ -45,10 +45,10 @@ pub(super) struct Connection {
     chunk: Box<[u8]>,
     pubsub: PubSubChannel,
     in_flight: InFlight,
-    /// Writes until the next close listening: see [`Connection::listen_closely`].
-    deaf_for: u32,
+    /// Writes until the next busy poll: see [`Connection::busy_poll`].
+    writes_until_busy_poll: u32,
     /// What that becomes at the next poll without success.
-    deafness: u32,
+    busy_poll_backoff: u32,
     tracking: Tracking,
     subscriptions: Subscriptions,
     /// Scripts that this server has been sent on this connection, by their SHA-1.
@@ -102,8 +102,8 @@ impl Connection {
             chunk: vec![0; CHUNK].into(),
             pubsub: PubSubChannel::new(),
             in_flight: InFlight::default(),
-            deaf_for: 0,
-            deafness: MIN_DEAFNESS,
+            writes_until_busy_poll: 0,
+            busy_poll_backoff: MIN_BACKOFF,
             tracking: Tracking::default(),
             subscriptions: Subscriptions::default(),
             sent_scripts: Vec::new(),
@@ -170,7 +170,7 @@ impl Connection {
             });
             match moved {
                 Ok(_) if left == 0 => return Poll::Ready(TurnEnd::Full),
-                Ok((false, false)) if !(wrote_last && self.listen_closely()) => {
+                Ok((false, false)) if !(wrote_last && self.busy_poll()) => {
                     return Poll::Pending;
                 }
                 Ok((_, wrote)) => wrote_last = wrote,
@@ -188,9 +188,9 @@ impl Connection {
     /// others kept this thread from looking changes little. One of several nodes is never listened
     /// to: the requests to the others would be written that much later. Returns whether anything
     /// came.
-    fn listen_closely(&mut self) -> bool {
-        if !self.shared.is_sole || self.in_flight.is_empty() || self.deaf_for > 0 {
-            self.deaf_for = self.deaf_for.saturating_sub(1);
+    fn busy_poll(&mut self) -> bool {
+        if !self.shared.is_sole || self.in_flight.is_empty() || self.writes_until_busy_poll > 0 {
+            self.writes_until_busy_poll = self.writes_until_busy_poll.saturating_sub(1);
             return false;
         }
         let until = clock::now() + LISTEN;
@@ -200,13 +200,13 @@ impl Connection {
                 && count > 0
             {
                 self.input.extend_from_slice(self.chunk.get(..count).unwrap_or_default());
-                self.deafness = (self.deafness / 2).max(MIN_DEAFNESS);
+                self.busy_poll_backoff = (self.busy_poll_backoff / 2).max(MIN_BACKOFF);
                 return true;
             }
             std::thread::yield_now();
         }
-        self.deaf_for = self.deafness;
-        self.deafness = (2 * self.deafness).min(MAX_DEAFNESS);
+        self.writes_until_busy_poll = self.busy_poll_backoff;
+        self.busy_poll_backoff = (2 * self.busy_poll_backoff).min(MAX_BACKOFF);
         false
     }
 
@@ -282,10 +282,10 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 const LISTEN: Duration = Duration::from_micros(100);
 
 /// Writes without polling after one poll without success.
-const MIN_DEAFNESS: u32 = 1;
+const MIN_BACKOFF: u32 = 1;
 
 /// Polling without success then costs less than 1 µs per write.
-const MAX_DEAFNESS: u32 = 256;
+const MAX_BACKOFF: u32 = 256;
 
 /// A reply to a full batch of renewals fits.
 const CHUNK: usize = 8 * 1_024;
