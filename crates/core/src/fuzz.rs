@@ -2,7 +2,7 @@
 
 use tenure_testkit::fuzz;
 
-use crate::{Channel, Holder, HolderLabel, LockKey, Shown, Token, Wake};
+use crate::{Channel, Holder, HolderLabel, LockKey, Notification, Shown, Token};
 
 #[test]
 fn fuzz_tokens() {
@@ -60,9 +60,9 @@ fn fuzz_shown() {
 fn fuzz_wakes() {
     fuzz("wakes", |input| {
         let to = Channel::named("tenure:1");
-        let wake = std::str::from_utf8(input).ok().and_then(|text| Wake::read(&to, text));
+        let wake = std::str::from_utf8(input).ok().and_then(|text| Notification::read(&to, text));
         if let Some(wake) = &wake {
-            assert_eq!(Wake::read(&to, &wake.text()).as_ref(), Some(wake));
+            assert_eq!(Notification::read(&to, &wake.text()).as_ref(), Some(wake));
         }
         wake.map(|wake| std::mem::discriminant(&wake))
     });

@@ -21,6 +21,7 @@ mod fence;
 mod fuzz;
 mod holder;
 mod inspection;
+mod jitter_window;
 mod key;
 mod lease;
 mod loss;
@@ -31,14 +32,13 @@ mod quorum;
 mod row;
 pub mod script;
 mod shown;
-mod spread;
 mod table;
 mod timestamp;
 mod token;
 mod ttl;
 mod wait;
 
-pub use attempt::{Attempt, Outcome, Standing, Vote};
+pub use attempt::{Attempt, NodeState, Outcome, Vote};
 pub use backoff::Backoff;
 pub use fence::{
     FENCE_FLOOR_TTL, FenceFault, FencingToken, MAX_CLOCK_DISTANCE, agreeable, fence_ttl,
@@ -57,7 +57,7 @@ pub use op::{
     Confirmation, Held, Next, Op, Poll, PollAnswer, Release, RenewRequest, RenewalAnswer, Reply,
     TtlLeft,
 };
-pub use queue::{Channel, Entry, Place, Ticket, Wake};
+pub use queue::{Channel, Entry, Notification, Place, Ticket};
 pub use quorum::{NodeId, Quorum};
 pub use row::{NodeTime, Row, Stored, Value};
 pub use shown::Shown;

@@ -53,7 +53,7 @@ pub enum Op {
         /// The places that the token may have in the queue.
         entries: Vec<Entry>,
         /// A command of a dead connection may still arrive under this token: it must do nothing.
-        bury: bool,
+        leave_tombstone: bool,
         /// Leave the lock free for so long first, in milliseconds, for polling libraries; the
         /// next waiter gets a message to poll after that. Zero hands it over at once.
         yield_ms: u64,
@@ -355,7 +355,7 @@ pub enum Release {
 pub enum Next {
     /// Nobody waits.
     Nobody,
-    /// The lock is set for the next waiter, for a claim.
+    /// The lock is set for the next waiter, for a provisional grant.
     Waiter,
     /// Nobody yet: the lock is free for a moment, and the next waiter will poll after that.
     Yielded,

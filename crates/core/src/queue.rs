@@ -91,15 +91,15 @@ pub struct Entry {
     /// Where it is notified that it has the lock.
     pub channel: Channel,
     /// The short TTL that the lock gets for it until it confirms.
-    pub claim: Ttl,
+    pub grant_ttl: Ttl,
 }
 
 impl Entry {
     /// The member of the sorted set: `token SP channel SP claim_ms`.
     #[must_use]
     pub fn member(&self, token: &Token) -> Vec<u8> {
-        let Self { channel, claim } = self;
-        format!("{} {channel} {}", token.as_str(), claim.as_millis()).into_bytes()
+        let Self { channel, grant_ttl } = self;
+        format!("{} {channel} {}", token.as_str(), grant_ttl.as_millis()).into_bytes()
     }
 }
 
@@ -120,23 +120,23 @@ pub struct Place {
 /// A message to a channel. It carries no right and no number: a confirming reply does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a waiter must know every message")]
-pub enum Wake {
-    /// The lock is set for this token, for a claim: acquire now.
+pub enum Notification {
+    /// The lock is set for this token, for a provisional grant: acquire now.
     Grant {
         /// The waiter's channel.
         to: Channel,
         /// The waiter's token.
         token: Arc<str>,
     },
-    /// The lock is set for another, for a claim: look again after it, and name that one's channel
-    /// as suspect.
-    StandIn {
+    /// The lock is set for another, for a provisional grant: look again after it, and name that
+    /// one's channel as suspect.
+    SuccessorWatch {
         /// The waiter's channel.
         to: Channel,
         /// The waiter's token.
         token: Arc<str>,
-        /// The claim, in milliseconds.
-        claim_ms: u64,
+        /// The provisional grant, in milliseconds.
+        grant_ttl_ms: u64,
         /// The channel that the lock was granted to.
         granted: Channel,
     },
@@ -147,12 +147,12 @@ pub enum Wake {
     },
 }
 
-impl Wake {
+impl Notification {
     /// The channel it goes to.
     #[must_use]
     pub const fn to(&self) -> &Channel {
         match self {
-            Self::Grant { to, .. } | Self::StandIn { to, .. } | Self::Free { to } => to,
+            Self::Grant { to, .. } | Self::SuccessorWatch { to, .. } | Self::Free { to } => to,
         }
     }
 
@@ -161,8 +161,8 @@ impl Wake {
     pub fn text(&self) -> String {
         match self {
             Self::Grant { token, .. } => format!("g {token}"),
-            Self::StandIn { token, claim_ms, granted, .. } => {
-                format!("w {token} {claim_ms} {granted}")
+            Self::SuccessorWatch { token, grant_ttl_ms, granted, .. } => {
+                format!("w {token} {grant_ttl_ms} {granted}")
             }
             Self::Free { .. } => "f".into(),
         }
@@ -176,10 +176,10 @@ impl Wake {
         let wake = match (words.next()?, words.next()) {
             ("f", None) => Self::Free { to },
             ("g", Some(token)) => Self::Grant { to, token: token.into() },
-            ("w", Some(token)) => Self::StandIn {
+            ("w", Some(token)) => Self::SuccessorWatch {
                 to,
                 token: token.into(),
-                claim_ms: words.next()?.parse().ok()?,
+                grant_ttl_ms: words.next()?.parse().ok()?,
                 granted: Channel::named(words.next()?),
             },
             _ => return None,
@@ -201,7 +201,7 @@ pub(crate) const QUEUE_EXTRA_MS: u64 = 90_000;
 /// Entries looked at in one call: about 0.5 ms of a server's time when all are dead.
 pub(crate) const MAX_SERVED: usize = 64;
 
-/// Entries looked at for a stand-in.
+/// Entries looked at for a successor watch.
 pub(crate) const MAX_WATCH_CANDIDATES: usize = 16;
 
 #[cfg(test)]
@@ -211,22 +211,22 @@ mod tests {
     #[test]
     fn messages_round_trip() {
         let to = Channel::new(7);
-        let grant = Wake::Grant { to: to.clone(), token: "ab@h/1".into() };
-        let stand_in = Wake::StandIn {
+        let grant = Notification::Grant { to: to.clone(), token: "ab@h/1".into() };
+        let successor_watch = Notification::SuccessorWatch {
             to: to.clone(),
             token: "ab@".into(),
-            claim_ms: 1_000,
+            grant_ttl_ms: 1_000,
             granted: Channel::new(9),
         };
-        let free = Wake::Free { to: to.clone() };
+        let free = Notification::Free { to: to.clone() };
         assert_eq!(grant.text(), "g ab@h/1");
-        assert_eq!(stand_in.text(), "w ab@ 1000 tenure:0000000000000009");
+        assert_eq!(successor_watch.text(), "w ab@ 1000 tenure:0000000000000009");
         assert_eq!(free.text(), "f");
-        for wake in [grant, stand_in, free] {
-            assert_eq!(Wake::read(&to, &wake.text()), Some(wake));
+        for wake in [grant, successor_watch, free] {
+            assert_eq!(Notification::read(&to, &wake.text()), Some(wake));
         }
         for text in ["", "g", "f x", "x ab@", "g a b", "w ab@ x c", "w ab@ 1"] {
-            assert_eq!(Wake::read(&to, text), None, "{text}");
+            assert_eq!(Notification::read(&to, text), None, "{text}");
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Channel, Eligibility, LockKey, NodeTime, Op, Poll, RenewRequest, Reply, Row, Wake};
+use crate::{
+    Channel, Eligibility, LockKey, NodeTime, Notification, Op, Poll, RenewRequest, Reply, Row,
+};
 
 /// All locks of one node.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +23,7 @@ impl Table {
         at: NodeTime,
         present: &dyn Fn(&Channel) -> bool,
         op: &Op,
-    ) -> (Reply, Vec<Wake>) {
+    ) -> (Reply, Vec<Notification>) {
         self.sweep_if_grown(at);
         match op {
             Op::Renew(leases) => {

@@ -77,7 +77,7 @@ pub(crate) struct Belief {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     Acquire,
-    StandIn { granted: Line },
+    SuccessorWatch { granted: Line },
 }
 
 impl Default for Attempt {

@@ -12,7 +12,7 @@ use crate::{
     names::{line, rank_of, ticket},
     rank::Rank,
     state::{Left, Line, State, Who},
-    time::{CLAIM, HERE, LEASE, RENEWED, ticks_until, validity},
+    time::{GRANT_TTL, HERE, LEASE, RENEWED, ticks_until, validity},
     violation::Kind,
 };
 
@@ -74,10 +74,10 @@ impl Model {
     pub(crate) fn release(&self, state: &mut State, who: Who) {
         let attempt = state.attempt(who);
         let waited = attempt.phase == Phase::Releasing { waited: true };
-        let bury = attempt.ambiguous && self.config.flaw != Some(Flaw::NoTombstone);
+        let leave_tombstone = attempt.ambiguous && self.config.flaw != Some(Flaw::NoTombstone);
         // A grant took the holder's entry out of the queue; only a ghost could bring it back.
         let asked = if waited || attempt.ambiguous { attempt.asked } else { 0 };
-        Self::send(state, who, Ask::Release { asked, bury, waited });
+        Self::send(state, who, Ask::Release { asked, leave_tombstone, waited });
     }
 
     /// Takes what comes over the connection.
@@ -149,14 +149,14 @@ impl Model {
                 }
             }
             Says::Grant if waits && self.config.flaw == Some(Flaw::BelieveMessage) => {
-                return Self::hold(state, who, validity(CLAIM, 0), None);
+                return Self::hold(state, who, validity(GRANT_TTL, 0), None);
             }
             Says::Grant if waits => self.told(state, who, News::Acquire),
-            Says::StandIn { granted } if waits => {
-                self.told(state, who, News::StandIn { granted });
+            Says::SuccessorWatch { granted } if waits => {
+                self.told(state, who, News::SuccessorWatch { granted });
             }
             // Too late: its release follows, or is under way.
-            Says::Grant | Says::StandIn { .. } => {}
+            Says::Grant | Says::SuccessorWatch { .. } => {}
         }
         Ok(())
     }
@@ -202,10 +202,10 @@ impl Model {
                 attempt.news = attempt.news.filter(|old| *old == News::Acquire).or(Some(news));
             }
             News::Acquire => self.acquire(state, who),
-            News::StandIn { granted } => {
+            News::SuccessorWatch { granted } => {
                 let mut waiting = self.waiting(attempt);
                 let channel = self.names.channel(granted).clone();
-                let due = waiting.handle_stand_in(HERE, CLAIM.into(), channel);
+                let due = waiting.handle_successor_watch(HERE, GRANT_TTL.into(), channel);
                 attempt.suspect = waiting.take_suspect().map(|suspect| line(&suspect));
                 attempt.due = due.map(ticks_until);
             }
@@ -217,7 +217,7 @@ impl Model {
         let mut waiting = Waiting::new(HERE, Wait::Forever);
         if let Some(suspect) = attempt.suspect {
             let channel = self.names.channel(suspect).clone();
-            _ = waiting.handle_stand_in(HERE, CLAIM.into(), channel);
+            _ = waiting.handle_successor_watch(HERE, GRANT_TTL.into(), channel);
         }
         waiting
     }

@@ -97,10 +97,10 @@ pub enum Flaw {
     MoreIsForgotten,
     /// Giving up while the lock is set for oneself does not hand it on.
     CancelOnlyDequeues,
-    /// No stand-in is named. Slower, not wrong.
-    NoStandIn,
+    /// No successor watch is named. Slower, not wrong.
+    NoSuccessorWatch,
     /// A waiter whose poll serves another does not become its successor watch. Slower, not wrong.
-    CallerIsNoStandIn,
+    CallerIsNoSuccessorWatch,
     /// The release of a token that holds nothing does not serve the queue. Slower, not wrong.
     ReleaseOfNoneServesNone,
 }

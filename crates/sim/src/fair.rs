@@ -2,7 +2,7 @@
 //!
 //! Everything that is under way arrives, timers fire when due, connections are reopened, holders
 //! release at once. Time passes only when nothing else can happen. A crashed client stays in the
-//! eyes of the server, so each of its entries costs a claim.
+//! eyes of the server, so each of its entries costs a provisional grant.
 
 use crate::{
     Violation,

@@ -21,7 +21,7 @@ pub(crate) enum Ask {
     Renew,
     Force(Force),
     Keep(Keep),
-    Release { asked: u8, bury: bool, waited: bool },
+    Release { asked: u8, leave_tombstone: bool, waited: bool },
 }
 
 #[derive(Clone, Debug)]
@@ -55,8 +55,8 @@ pub(crate) enum Says {
     },
     /// A push: the lock is set for it.
     Grant,
-    /// A push: it stands in.
-    StandIn {
+    /// A push: it becomes the successor watch.
+    SuccessorWatch {
         granted: Line,
     },
 }

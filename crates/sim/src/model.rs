@@ -9,7 +9,7 @@ use crate::{
     names::Names,
     state::{Line, State},
     step::Step,
-    time::{CLAIM, OLDEST, TICK},
+    time::{GRANT_TTL, OLDEST, TICK},
     trace::trace,
     world::World,
 };
@@ -153,4 +153,4 @@ fn tick(state: &mut State) {
     }
 }
 
-const _: () = assert!(CLAIM < TICK, "a claim ends at the next tick");
+const _: () = assert!(GRANT_TTL < TICK, "a provisional grant ends at the next tick");

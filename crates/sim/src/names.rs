@@ -10,7 +10,7 @@ use tenure_core::{
 use crate::{
     rank::Rank,
     state::{Entry, Left, Line, Server, State, Who},
-    time::{CLAIM, LEASE, NOW, lasting},
+    time::{GRANT_TTL, LEASE, NOW, lasting},
 };
 
 /// The words that stand for clients and connections on a server.
@@ -18,7 +18,7 @@ use crate::{
 pub(crate) struct Names {
     pub(crate) key: LockKey,
     pub(crate) ttl: Ttl,
-    pub(crate) claim: Ttl,
+    pub(crate) grant_ttl: Ttl,
     tokens: Vec<Token>,
     channels: Vec<Channel>,
 }
@@ -46,7 +46,7 @@ impl Names {
         Self {
             key: LockKey::new("job").expect("a key"),
             ttl: lasting(LEASE),
-            claim: lasting(CLAIM),
+            grant_ttl: lasting(GRANT_TTL),
             tokens: each(MAX_ATTEMPTS).map(token).collect(),
             channels: each(MAX_EPOCHS).map(channel).collect(),
         }
@@ -61,7 +61,7 @@ impl Names {
     }
 
     pub(crate) fn entry(&self, line: Line) -> tenure_core::Entry {
-        tenure_core::Entry { channel: self.channel(line).clone(), claim: self.claim }
+        tenure_core::Entry { channel: self.channel(line).clone(), grant_ttl: self.grant_ttl }
     }
 
     pub(crate) fn holder(&self, who: Who) -> Holder {

@@ -145,7 +145,7 @@ impl Writer<'_> {
         self.bytes.push(due.unwrap_or(NONE));
         self.option(*news, |to, news| match news {
             News::Acquire => to.bytes.push(0),
-            News::StandIn { granted } => {
+            News::SuccessorWatch { granted } => {
                 to.bytes.push(1);
                 to.line(granted);
             }
@@ -170,9 +170,9 @@ impl Writer<'_> {
             Ask::Keep(Keep::Resume) => self.bytes.push(5),
             Ask::Keep(Keep::Confirm) => self.bytes.push(6),
             Ask::Keep(Keep::Repair) => self.bytes.push(7),
-            Ask::Release { asked, bury, waited } => {
+            Ask::Release { asked, leave_tombstone, waited } => {
                 self.bytes.extend([2, asked]);
-                self.flags(&[bury, waited]);
+                self.flags(&[leave_tombstone, waited]);
             }
         }
     }
@@ -195,7 +195,7 @@ impl Writer<'_> {
             Says::Released { more } => self.bytes.extend([6, u8::from(more)]),
             Says::Grant => self.bytes.push(7),
             Says::Kept => self.bytes.push(9),
-            Says::StandIn { granted } => {
+            Says::SuccessorWatch { granted } => {
                 self.bytes.push(8);
                 self.line(granted);
             }

@@ -1,6 +1,8 @@
 //! The server: the real row carries out what arrives.
 
-use tenure_core::{Channel, Next, Op, Place, Release, RenewRequest, RenewalAnswer, Reply, Wake};
+use tenure_core::{
+    Channel, Next, Notification, Op, Place, Release, RenewRequest, RenewalAnswer, Reply,
+};
 
 use crate::{
     Violation,
@@ -98,10 +100,10 @@ impl Model {
                 let proposal = Some(self.names.least_number());
                 Op::Acquire { key, token, ttl: self.names.ttl, proposal, place: None }
             }
-            Ask::Release { asked, bury, waited: _ } => {
+            Ask::Release { asked, leave_tombstone, waited: _ } => {
                 let epochs = (0..8).filter(|epoch| asked & (1 << epoch) != 0);
                 let entries = epochs.map(|epoch| self.names.entry(line(epoch))).collect();
-                Op::Release { key, token, entries, bury, yield_ms: 0, number: None }
+                Op::Release { key, token, entries, leave_tombstone, yield_ms: 0, number: None }
             }
         }
     }
@@ -129,14 +131,14 @@ impl Model {
     }
 
     /// Sends a message to the connection that listens; to one that has ended, it is lost.
-    fn push(&self, state: &mut State, wake: &Wake, caller: Who) {
+    fn push(&self, state: &mut State, wake: &Notification, caller: Who) {
         let (token, says) = match wake {
-            Wake::Grant { token, .. } => (token, Says::Grant),
-            Wake::StandIn { token, granted, .. } => {
-                (token, Says::StandIn { granted: line(granted) })
+            Notification::Grant { token, .. } => (token, Says::Grant),
+            Notification::SuccessorWatch { token, granted, .. } => {
+                (token, Says::SuccessorWatch { granted: line(granted) })
             }
             // Nobody listens to the lock's channel: that is for several nodes, without a queue.
-            Wake::Free { .. } => return,
+            Notification::Free { .. } => return,
         };
         let to = line(wake.to());
         let client = state.client(to.client);
@@ -145,8 +147,8 @@ impl Model {
         }
         let who = who(token.as_bytes());
         let hushed = match self.config.flaw {
-            Some(Flaw::NoStandIn) => says != Says::Grant,
-            Some(Flaw::CallerIsNoStandIn) => says != Says::Grant && who == caller,
+            Some(Flaw::NoSuccessorWatch) => says != Says::Grant,
+            Some(Flaw::CallerIsNoSuccessorWatch) => says != Says::Grant && who == caller,
             _ => false,
         };
         if !hushed {

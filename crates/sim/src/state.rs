@@ -132,7 +132,7 @@ impl State {
             let Client { attempts, inbox, .. } = client;
             inbox.retain(|message| {
                 let waits = attempts[usize::from(message.who.attempt)].phase == Phase::Waiting;
-                waits || !matches!(message.says, Says::Grant | Says::StandIn { .. })
+                waits || !matches!(message.says, Says::Grant | Says::SuccessorWatch { .. })
             });
         }
     }

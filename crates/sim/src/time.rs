@@ -19,7 +19,7 @@ pub(crate) const LEASE: Left = 1_990;
 pub(crate) const RENEWED: Left = 2_990;
 
 /// The TTL of a hand-over: one tick.
-pub(crate) const CLAIM: Left = 990;
+pub(crate) const GRANT_TTL: Left = 990;
 
 /// Older than this, no message gives any right: an age is not counted further.
 pub(crate) const OLDEST: u8 = 3;

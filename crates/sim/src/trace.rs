@@ -80,8 +80,12 @@ impl fmt::Display for Request {
             Ask::Force(Force::Steal) => write!(f, "Steal({who}")?,
             Ask::Force(Force::Release) => write!(f, "ForceRelease({who}")?,
             Ask::Keep(keep) => write!(f, "{keep:?}({who}")?,
-            Ask::Release { bury, .. } => {
-                write!(f, "Release({who}{}", if *bury { ", bury" } else { "" })?;
+            Ask::Release { leave_tombstone, .. } => {
+                write!(
+                    f,
+                    "Release({who}{}",
+                    if *leave_tombstone { ", leave_tombstone" } else { "" }
+                )?;
             }
         }
         write!(f, ") from {line}, {age} ticks old")
@@ -106,7 +110,7 @@ impl fmt::Display for Message {
                 f.write_str(if *more { "Released, More" } else { "Released" })
             }
             Says::Grant => f.write_str("the message that it is its turn"),
-            Says::StandIn { granted } => write!(f, "the message that it stands in for {granted}"),
+            Says::SuccessorWatch { granted } => write!(f, "the message that it watches {granted}"),
         }
     }
 }

@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Channel, Entry, HolderLabel, LockKey, Op, Place, Release, Reply, Ticket, Token, Ttl, Wake,
+    Channel, Entry, HolderLabel, LockKey, Notification, Op, Place, Release, Reply, Ticket, Token,
+    Ttl,
     script::{self, Call},
 };
 
@@ -45,7 +46,7 @@ impl Relay {
         let label = HolderLabel::new("relay")?;
         let tokens = u128::from(name) << 64;
         let token = Token::new(tokens, &label);
-        let entry = Entry { channel, claim: Ttl::new(CLAIM)? };
+        let entry = Entry { channel, grant_ttl: Ttl::new(CLAIM)? };
         let (key, ttl) = (LockKey::new(key)?, Ttl::new(TTL)?);
         Ok(Self { wire, key, entry, label, ttl, token, tokens, request: 0 })
     }
@@ -69,8 +70,8 @@ impl Relay {
 
     /// Whether a message announces the turn.
     fn is_turn(&self, message: Option<&str>) -> bool {
-        let wake = message.and_then(|text| Wake::read(&self.entry.channel, text));
-        matches!(wake, Some(Wake::Grant { token, .. }) if *token == *self.token.as_str())
+        let wake = message.and_then(|text| Notification::read(&self.entry.channel, text));
+        matches!(wake, Some(Notification::Grant { token, .. }) if *token == *self.token.as_str())
     }
 }
 
@@ -105,7 +106,7 @@ impl Contender for Relay {
             key,
             token,
             entries: vec![self.entry.clone()],
-            bury: false,
+            leave_tombstone: false,
             yield_ms: 0,
             number: None,
         };

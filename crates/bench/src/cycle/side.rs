@@ -141,7 +141,7 @@ impl Scripts {
                 key,
                 token,
                 entries: Vec::new(),
-                bury: false,
+                leave_tombstone: false,
                 yield_ms: 0,
                 number: None,
             };

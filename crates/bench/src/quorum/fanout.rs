@@ -117,8 +117,8 @@ pub(super) fn scripts(
             Ok(numbers.iter().filter(|other| **other == number).count() == needed)
         })?;
         let number = numbers.last().copied();
-        let (entries, bury, yield_ms) = (Vec::new(), false, 0);
-        let op = Op::Release { key, token, entries, bury, yield_ms, number };
+        let (entries, leave_tombstone, yield_ms) = (Vec::new(), false, 0);
+        let op = Op::Release { key, token, entries, leave_tombstone, yield_ms, number };
         let mut released = 0;
         fanout.call(&op, release, |reply| {
             let Reply::Released { release: Release::Released(_), .. } = &reply else {

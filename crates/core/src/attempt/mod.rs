@@ -1,17 +1,17 @@
 //! One round of votes for one acquisition.
 
+mod node_state;
 #[cfg(test)]
 mod random;
-mod standing;
 #[cfg(test)]
 mod tests;
 mod vote;
 
 use std::{hash::Hash, time::Duration};
 
-use self::standing::Refuser;
+use self::node_state::Refuser;
 pub use self::{
-    standing::Standing,
+    node_state::NodeState,
     vote::{Outcome, Vote},
 };
 use crate::{Confirmation, FencingToken, NodeId, Quorum, Timestamp, Ttl, agreeable};
@@ -57,7 +57,7 @@ pub struct Attempt {
     latest: Timestamp,
     asked: usize,
     undone: usize,
-    nodes: Vec<Standing>,
+    nodes: Vec<NodeState>,
     /// The largest number that any node reported.
     seen: Option<FencingToken>,
     /// Until when to wait for equal numbers before the first round of confirmations.
@@ -83,7 +83,7 @@ impl Attempt {
             latest: now + ttl.validity().saturating_sub(min_validity),
             asked: 0,
             undone: 0,
-            nodes: vec![Standing::default(); quorum.nodes()],
+            nodes: vec![NodeState::default(); quorum.nodes()],
             seen: None,
             grace: None,
             confirming: None,
@@ -166,7 +166,7 @@ impl Attempt {
     /// A node's last number while our key was there, if it reported one.
     #[must_use]
     pub fn number(&self, node: NodeId) -> Option<FencingToken> {
-        self.nodes.get(node.0).and_then(Standing::number)
+        self.nodes.get(node.0).and_then(NodeState::number)
     }
 
     /// Whether a node has our key, if it reported that.
@@ -196,7 +196,7 @@ impl Attempt {
     /// Several may have one label, as those of one process do; their numbers differ.
     #[must_use]
     pub fn is_split(&self) -> bool {
-        let holders = || self.nodes.iter().filter_map(Standing::refuser);
+        let holders = || self.nodes.iter().filter_map(NodeState::refuser);
         let one = |of: &Refuser<'_>| holders().filter(|other| of.may_be(other)).count();
         let most = holders().map(|holder| one(&holder)).max().unwrap_or(0);
         let granted = self.count(|node| node.number().is_some());
@@ -211,7 +211,7 @@ impl Attempt {
 
     /// What is known of each node, in order.
     #[must_use]
-    pub fn standings(&self) -> &[Standing] {
+    pub fn node_states(&self) -> &[NodeState] {
         &self.nodes
     }
 
@@ -246,21 +246,21 @@ impl Attempt {
 
     /// The number that a majority had while the lock was ours there.
     fn agreed(&self) -> Option<FencingToken> {
-        let numbers = self.nodes.iter().filter_map(Standing::number);
+        let numbers = self.nodes.iter().filter_map(NodeState::number);
         numbers.filter(|&number| self.having(number) >= self.quorum.needed()).max()
     }
 
     /// A majority granted, under different numbers.
     fn agree(&mut self, now: Timestamp, granted: usize) {
         let needed = self.quorum.needed();
-        let may_confirm = |node: &Standing, number| {
+        let may_confirm = |node: &NodeState, number| {
             node.number().is_none_or(|known| known < number) && node.may_confirm()
         };
         let goes_on = match self.confirming {
             None => {
-                let equal = self.nodes.iter().filter_map(Standing::number);
+                let equal = self.nodes.iter().filter_map(NodeState::number);
                 let equal = equal.map(|number| self.having(number)).max().unwrap_or(0);
-                let is_possible = equal + self.count(Standing::is_open) >= needed;
+                let is_possible = equal + self.count(NodeState::is_open) >= needed;
                 let grace = *self.grace.get_or_insert_with(|| now + now.since(self.sent));
                 is_possible && now < grace
             }
@@ -275,7 +275,7 @@ impl Attempt {
             self.outcome = Some(self.failed(granted));
             return;
         }
-        let numbers = self.nodes.iter().filter_map(Standing::number);
+        let numbers = self.nodes.iter().filter_map(NodeState::number);
         let Some(number) = agreeable(numbers, needed) else { return };
         self.rounds += 1;
         self.confirming = Some(number);
@@ -303,9 +303,9 @@ impl Attempt {
     }
 
     fn failed(&self, granted: usize) -> Outcome {
-        let refusals = || self.nodes.iter().filter_map(Standing::refusal);
+        let refusals = || self.nodes.iter().filter_map(NodeState::refusal);
         let spare = self.quorum.nodes() - self.quorum.needed();
-        match standing::last_to_end(refusals(), spare) {
+        match node_state::last_to_end(refusals(), spare) {
             Some(held) => Outcome::Held(held.clone()),
             None => Outcome::Unknown { granted, needed: self.quorum.needed() },
         }
@@ -320,7 +320,7 @@ impl Attempt {
         self.count(|node| node.number() == Some(number))
     }
 
-    fn count(&self, is: impl Fn(&Standing) -> bool) -> usize {
+    fn count(&self, is: impl Fn(&NodeState) -> bool) -> usize {
         self.nodes.iter().filter(|node| is(node)).count()
     }
 }

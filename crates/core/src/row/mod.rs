@@ -7,9 +7,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use self::queue::{Served, Wakes};
 use crate::{
-    Channel, Eligibility, FenceFault, FencingToken, Held, Holder, Inspection, Next, Op, Place,
-    Poll, PollAnswer, Release, RenewRequest, RenewalAnswer, Reply, Source, Token, Ttl, TtlLeft,
-    Wake, queue::MAX_SERVED,
+    Channel, Eligibility, FenceFault, FencingToken, Held, Holder, Inspection, Next, Notification,
+    Op, Place, Poll, PollAnswer, Release, RenewRequest, RenewalAnswer, Reply, Source, Token, Ttl,
+    TtlLeft, queue::MAX_SERVED,
 };
 
 /// A node's two clocks, as they stand during one op.
@@ -85,7 +85,7 @@ impl Row {
         at: NodeTime,
         present: &dyn Fn(&Channel) -> bool,
         op: &Op,
-    ) -> (Reply, Vec<Wake>) {
+    ) -> (Reply, Vec<Notification>) {
         self.apply_within(MAX_SERVED, at, present, op)
     }
 
@@ -97,7 +97,7 @@ impl Row {
         at: NodeTime,
         present: &dyn Fn(&Channel) -> bool,
         op: &Op,
-    ) -> (Reply, Vec<Wake>) {
+    ) -> (Reply, Vec<Notification>) {
         self.expire(at);
         let mut wakes = Wakes { most, present, sent: Vec::new() };
         let reply = match op {
@@ -121,10 +121,10 @@ impl Row {
             }
             Op::Resume { token, ttl, .. } => self.resume(at, token, *ttl),
             Op::Steal { token, ttl, any, .. } => self.steal(at, token, *ttl, *any),
-            Op::Release { key, token, entries, bury, yield_ms, number } => {
-                if *bury {
+            Op::Release { key, token, entries, leave_tombstone, yield_ms, number } => {
+                if *leave_tombstone {
                     let is_ours = self.lock.as_ref().is_some_and(|stored| holds(stored, token));
-                    self.bury(at, token, is_ours);
+                    self.leave_tombstone(at, token, is_ours);
                 }
                 self.leave(token, entries);
                 self.agree(at, token, *number);

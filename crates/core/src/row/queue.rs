@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{NodeTime, Row, Stored, Value};
 use crate::{
-    Channel, Entry, FencingToken, Holder, LockKey, Next, Place, Release, Reply, Ticket, Token, Ttl,
-    Waiter, Wake,
+    Channel, Entry, FencingToken, Holder, LockKey, Next, Notification, Place, Release, Reply,
+    Ticket, Token, Ttl, Waiter,
     queue::{MAX_WATCH_CANDIDATES, QUEUE_EXTRA_MS, TOMBSTONE_MS, TOMBSTONES},
 };
 
@@ -38,12 +38,12 @@ impl Served {
 pub(super) struct Wakes<'a> {
     pub(super) most: usize,
     pub(super) present: &'a dyn Fn(&Channel) -> bool,
-    pub(super) sent: Vec<Wake>,
+    pub(super) sent: Vec<Notification>,
 }
 
 impl Wakes<'_> {
     /// Sends a message if anybody listens to its channel.
-    fn tell(&mut self, wake: Wake) -> bool {
+    fn tell(&mut self, wake: Notification) -> bool {
         let heard = (self.present)(wake.to());
         self.sent.extend(heard.then_some(wake));
         heard
@@ -54,7 +54,7 @@ impl Wakes<'_> {
         if let Reply::Released { release: Release::Released(_), next } = reply
             && *next != Next::Waiter
         {
-            _ = self.tell(Wake::Free { to: Channel::of_lock(key) });
+            _ = self.tell(Notification::Free { to: Channel::of_lock(key) });
         }
     }
 }
@@ -63,19 +63,22 @@ impl Wakes<'_> {
 struct Parsed<'a> {
     token: &'a str,
     channel: Channel,
-    claim: Ttl,
+    grant_ttl: Ttl,
 }
 
 fn parse(member: &[u8]) -> Option<Parsed<'_>> {
     let text = std::str::from_utf8(member).ok()?;
     let mut words = text.split(' ');
-    let (token, channel, claim) = (words.next()?, words.next()?, words.next()?);
+    let (token, channel, grant_ttl) = (words.next()?, words.next()?, words.next()?);
     let graphic = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic());
-    let number = claim.bytes().all(|b| b.is_ascii_digit()) && !claim.starts_with('0');
+    let number = grant_ttl.bytes().all(|b| b.is_ascii_digit()) && !grant_ttl.starts_with('0');
     let ours = graphic(token) && graphic(channel) && number && words.next().is_none();
-    let claim =
-        claim.parse().ok().filter(|_| ours && claim.len() < 16).and_then(Ttl::from_millis)?;
-    Some(Parsed { token, channel: Channel::named(channel), claim })
+    let grant_ttl = grant_ttl
+        .parse()
+        .ok()
+        .filter(|_| ours && grant_ttl.len() < 16)
+        .and_then(Ttl::from_millis)?;
+    Some(Parsed { token, channel: Channel::named(channel), grant_ttl })
 }
 
 impl Row {
@@ -128,7 +131,7 @@ impl Row {
 
     /// Writes a tombstone: nothing under this token may be granted or queued any more. Beside it
     /// stands that the token held the lock until now, where it did.
-    pub(super) fn bury(&mut self, at: NodeTime, token: &Token, held: bool) {
+    pub(super) fn leave_tombstone(&mut self, at: NodeTime, token: &Token, held: bool) {
         if self.queue_is_foreign() {
             return;
         }
@@ -177,7 +180,7 @@ impl Row {
                 }
                 continue;
             }
-            let Some(Parsed { token, channel, claim }) = parse(&member) else { continue };
+            let Some(Parsed { token, channel, grant_ttl }) = parse(&member) else { continue };
             if me.is_some_and(|me| me.as_str() == token) {
                 return Served::Me;
             }
@@ -189,10 +192,10 @@ impl Row {
                 self.keep_queue(at, 0);
                 return Served::Nobody;
             };
-            let grant = Wake::Grant { to: channel.clone(), token: token.into() };
+            let grant = Notification::Grant { to: channel.clone(), token: token.into() };
             if wakes.tell(grant) {
-                self.set(at, token.as_bytes(), claim, number);
-                _ = self.name_stand_in(me, &channel, claim.as_millis(), wakes);
+                self.set(at, token.as_bytes(), grant_ttl, number);
+                _ = self.name_stand_in(me, &channel, grant_ttl.as_millis(), wakes);
                 return Served::Waiter;
             }
         }
@@ -206,7 +209,7 @@ impl Row {
         &mut self,
         me: Option<&Token>,
         granted: &Channel,
-        claim_ms: u64,
+        grant_ttl_ms: u64,
         wakes: &mut Wakes<'_>,
     ) -> bool {
         let mut index = 0;
@@ -221,7 +224,8 @@ impl Row {
                     // It may receive nothing, but it sends a request, so it is alive.
                     let is_me = me.is_some_and(|me| me.as_str() == token);
                     let (token, granted) = (token.into(), granted.clone());
-                    let hint = Wake::StandIn { to: channel, token, claim_ms, granted };
+                    let hint =
+                        Notification::SuccessorWatch { to: channel, token, grant_ttl_ms, granted };
                     if wakes.tell(hint) || is_me {
                         return true;
                     }

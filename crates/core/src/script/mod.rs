@@ -73,10 +73,10 @@ impl Call {
                 call.args.push(number(least.get()));
                 call.args.push(number(fence_ttl(*ttl)));
             }
-            Op::Release { key, token, entries, bury, yield_ms, number: least } => {
+            Op::Release { key, token, entries, leave_tombstone, yield_ms, number: least } => {
                 call.keys_of(key);
                 call.args.push(token.as_bytes().to_vec());
-                call.args.push(flag(*bury));
+                call.args.push(flag(*leave_tombstone));
                 call.args.push(number(*yield_ms));
                 call.args.push(least.map(|least| number(least.get())).unwrap_or_default());
                 call.args.extend(entries.iter().map(|entry| entry.member(token)));

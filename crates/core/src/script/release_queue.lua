@@ -40,7 +40,7 @@ elseif ARGV[5] ~= '' then
   end
 end
 local next
-if value and ARGV[4] ~= '0' and name_stand_in(nil, '-', ARGV[4]) then
+if value and ARGV[4] ~= '0' and name_successor_watch(nil, '-', ARGV[4]) then
   next = 'yielded'
 else
   next = serve()

@@ -56,8 +56,8 @@ macro_rules! both {
 
 both! {
     ACQUIRE, CHECKED_ACQUIRE, "acquire",
-    "e3c8e3f3040fdd9005ae63e0a2c617ce3986dbe2",
-    "6ae93699d8dbe3c68c5ba877120e1335f6e8c506",
+    "e2532441c14afd8b7fdd2da552a32fa39f10bc95",
+    "ad0cb3f737d1457e53fbe29309b0b25f19087e40",
     "lib/values" "lib/time" "lib/numbers" "lib/rights" "acquire" "lib/raise" "lib/keep"
     "lib/given_up" "lib/queue" "acquire_held" "lib/tell" "lib/serve" "acquire_queue"
 }
@@ -94,12 +94,12 @@ both! {
     "lib/time" "clock"
 }
 pub(super) static RELEASE: Script = script! {
-    "release", "3c95948024a18c052ff00c5f6eb2daac98c9cf56",
+    "release", "89ebbd8ec4da5d149be8ae17b37d666295420745",
     "lib/values" "lib/tell" "release" "lib/time" "lib/numbers" "lib/ahead" "lib/primary"
     "lib/queue" "lib/serve" "release_queue"
 };
 pub(super) static FORCE_RELEASE: Script = script! {
-    "force_release", "8f536e19b1eef7bca1a10cb4414a67b66d080239",
+    "force_release", "321c1d1be77196b898c748346b5058706d4c30d2",
     "lib/values" "lib/time" "lib/numbers" "lib/given_up" "lib/foreign" "lib/primary"
     "lib/queue" "lib/tell" "lib/serve" "force_release"
 };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use tenure_core::{Op, Reply, Wake};
+use tenure_core::{Notification, Op, Reply};
 
 use crate::steps::TOMBSTONES;
 
@@ -19,7 +19,12 @@ pub(crate) struct Before {
 
 impl Before {
     /// The waiters that were passed over.
-    pub(crate) fn passed_over(&self, op: &Op, reply: &Reply, wakes: &[Wake]) -> Option<String> {
+    pub(crate) fn passed_over(
+        &self,
+        op: &Op,
+        reply: &Reply,
+        wakes: &[Notification],
+    ) -> Option<String> {
         let reply = match reply {
             Reply::Voted { reply, .. } => reply,
             reply => reply,
@@ -47,7 +52,7 @@ impl Before {
             let words = entry(member).filter(|_| *score < TOMBSTONES)?;
             lives(words).then_some(words)
         });
-        if let Some(Wake::Grant { to, token }) = wakes.first() {
+        if let Some(Notification::Grant { to, token }) = wakes.first() {
             let first = living.next()?;
             return (first != [&**token, &to.to_string()]).then(|| first.join(" "));
         }
@@ -62,9 +67,9 @@ impl Before {
 /// Token and channel of an entry; none of what no client of ours writes.
 fn entry(member: &[u8]) -> Option<[&str; 2]> {
     let text = str::from_utf8(member).ok()?;
-    let [token, channel, claim] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
+    let [token, channel, grant_ttl] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
     let graphic = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic());
-    let digits = claim.bytes().all(|b| b.is_ascii_digit()) && !claim.starts_with('0');
-    let short = (1..16).contains(&claim.len());
+    let digits = grant_ttl.bytes().all(|b| b.is_ascii_digit()) && !grant_ttl.starts_with('0');
+    let short = (1..16).contains(&grant_ttl.len());
     (graphic(token) && graphic(channel) && digits && short).then_some([token, channel])
 }

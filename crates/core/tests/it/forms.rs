@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tenure_core::{
     Closure, Confirmation, Eligibility, FenceFault, Held, Holder, Inspection, MarkerCause, Next,
-    Op, PollAnswer, Release, RenewalAnswer, Reply, TtlLeft, Wake,
+    Notification, Op, PollAnswer, Release, RenewalAnswer, Reply, TtlLeft,
 };
 use tenure_testkit::ServerKind;
 
@@ -14,12 +14,12 @@ pub(crate) struct Forms(BTreeMap<&'static str, usize>);
 
 impl Forms {
     /// Counts a reply, and the messages that came with it.
-    pub(crate) fn count(&mut self, op: &Op, reply: &Reply, wakes: &[Wake]) {
+    pub(crate) fn count(&mut self, op: &Op, reply: &Reply, wakes: &[Notification]) {
         for wake in wakes {
             self.add(match wake {
-                Wake::Grant { .. } => "woken: granted",
-                Wake::StandIn { .. } => "woken: stands in",
-                Wake::Free { .. } => "woken: it is free",
+                Notification::Grant { .. } => "woken: granted",
+                Notification::SuccessorWatch { .. } => "woken: becomes the successor watch",
+                Notification::Free { .. } => "woken: it is free",
             });
         }
         match reply {
@@ -144,7 +144,7 @@ const FORMS: [&str; 48] = [
     "closed: changed",
     "closed: unusable",
     "woken: granted",
-    "woken: stands in",
+    "woken: becomes the successor watch",
     "woken: it is free",
     "voted",
     "voted: no number",

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
-    Channel, Eligibility, Entry, FencingToken, LockKey, MarkerCheck, MarkerFound, NodeTime, Op,
-    Reply, Row, ServerIdentity, Stored, Table, Ticket, Token, Ttl, Value, Wake, fence_ttl,
+    Channel, Eligibility, Entry, FencingToken, LockKey, MarkerCheck, MarkerFound, NodeTime,
+    Notification, Op, Reply, Row, ServerIdentity, Stored, Table, Ticket, Token, Ttl, Value,
+    fence_ttl,
 };
 
 use crate::fairness::Before;
@@ -38,7 +39,7 @@ impl Model {
     }
 
     /// Carries out an op.
-    pub(crate) fn ask(&mut self, at: NodeTime, op: &Op) -> (Reply, Vec<Wake>) {
+    pub(crate) fn ask(&mut self, at: NodeTime, op: &Op) -> (Reply, Vec<Notification>) {
         if let Op::Checked { check, op } = op {
             let eligibility = self.check(at, check);
             let (reply, wakes) = self.ask(at, op);

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
-use tenure_core::{LockKey, MARKER_KEY, Op, ServerIdentity, Wake};
+use tenure_core::{LockKey, MARKER_KEY, Notification, Op, ServerIdentity};
 use tenure_testkit::{ServerKind, Value, scale};
 
 use crate::forms::Forms;
@@ -204,15 +204,19 @@ impl<'a> Pair<'a> {
     fn compare_messages(
         &mut self,
         published: &[(String, String)],
-        wakes: &[Wake],
+        wakes: &[Notification],
     ) -> Result<(), String> {
-        let message = |wake: &Wake| (wake.to().to_string(), wake.text());
+        let message = |wake: &Notification| (wake.to().to_string(), wake.text());
         let expected: Vec<_> = wakes.iter().map(message).collect();
         if published != expected {
             return Err(differ("publishes", &published, &expected));
         }
         for (wake, (_, text)) in wakes.iter().zip(published) {
-            assert_eq!(Wake::read(wake.to(), text).as_ref(), Some(wake), "read as it was meant");
+            assert_eq!(
+                Notification::read(wake.to(), text).as_ref(),
+                Some(wake),
+                "read as it was meant"
+            );
         }
         if expected.is_empty() {
             return Ok(());

@@ -45,7 +45,7 @@ fn column(node: &Node, attempts: &[Try], index: usize) -> Vec<u8> {
         bytes.extend(confirms.into_iter().flatten());
         bytes.push(u8::from(*tainted));
         if let Some(machine) = &attempt.machine {
-            bytes.extend(hash(&machine.standings()[index]).to_le_bytes());
+            bytes.extend(hash(&machine.node_states()[index]).to_le_bytes());
         }
     }
     bytes

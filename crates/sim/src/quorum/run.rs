@@ -115,7 +115,7 @@ impl Model {
             key: self.names.key.clone(),
             token: self.names.token(who),
             entries: Vec::new(),
-            bury: false,
+            leave_tombstone: false,
             yield_ms: 0,
             number: Some(token(leaves)),
         };

@@ -23,7 +23,7 @@ fn a_successor_watch_need_not_wait_for_the_full_ttl() {
     let faults = Faults { renewals: 1, ..FAULTS };
     let config = Config { clients: 3, cancels: false, faults, ..Config::default() };
     assert_eq!(worst(config, 1), 3, "as long as a renewed lease has left");
-    assert_eq!(without(Flaw::NoStandIn, config, 1), 4);
+    assert_eq!(without(Flaw::NoSuccessorWatch, config, 1), 4);
 }
 
 /// One client has crashed with the lock and two more waiters; the other looks, and serves one of
@@ -33,7 +33,7 @@ fn a_caller_that_serves_another_becomes_its_successor_watch() {
     let config =
         Config { attempts: 3, together: true, cancels: false, faults: FAULTS, ..Config::default() };
     assert_eq!(worst(config, 25), 6);
-    assert_eq!(without(Flaw::CallerIsNoStandIn, config, 25), 7);
+    assert_eq!(without(Flaw::CallerIsNoSuccessorWatch, config, 25), 7);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn releasing_a_missing_key_serves_the_queue() {
 fn a_wait_longer_than_the_limit_is_found() {
     let faults = Faults { renewals: 1, ..FAULTS };
     let config = Config { clients: 3, cancels: false, patience: 3, faults, ..Config::default() };
-    let config = Config { flaw: Some(Flaw::NoStandIn), ..config };
+    let config = Config { flaw: Some(Flaw::NoSuccessorWatch), ..config };
     let found = search(config, Limits::default()).found.expect("somebody waits longer");
     assert_eq!(found.violation.kind(), Kind::Stuck);
 }

@@ -159,11 +159,12 @@ impl State {
             };
             match event {
                 WaiterEvent::Acquire => return,
-                WaiterEvent::StandIn { claim_ms, granted } => {
+                WaiterEvent::SuccessorWatch { grant_ttl_ms, granted } => {
                     // It looks by itself, and it names the suspect.
                     drop(registration.take());
                     let now = clock::now();
-                    until = waiting.handle_stand_in(now, claim_ms, granted).unwrap_or(now);
+                    until =
+                        waiting.handle_successor_watch(now, grant_ttl_ms, granted).unwrap_or(now);
                 }
             }
         }

@@ -83,8 +83,10 @@ impl<'a> Acquisition<'a> {
                 Token::new(random, &request.label)
             }
         };
-        let waiter =
-            QueueWaiter::new(token, claim(request.settings.ttl, state.nodes.first().round_trip()));
+        let waiter = QueueWaiter::new(
+            token,
+            grant_ttl(request.settings.ttl, state.nodes.first().round_trip()),
+        );
         let (sent, round, holds) = (Timestamp::default(), None, Vec::new());
         Ok(Self { state, request, waiter, open: false, sent, seen, round, holds })
     }
@@ -331,16 +333,16 @@ impl Drop for Acquisition<'_> {
 }
 
 /// The short TTL of a hand-over, until the waiter confirms: never more than it wants.
-fn claim(ttl: Ttl, round_trip: Duration) -> Ttl {
-    let claim = MIN_CLAIM.max(round_trip.saturating_mul(10));
-    Ttl::new(claim).map_or(ttl, |claim| claim.min(ttl))
+fn grant_ttl(ttl: Ttl, round_trip: Duration) -> Ttl {
+    let grant_ttl = MIN_GRANT_TTL.max(round_trip.saturating_mul(10));
+    Ttl::new(grant_ttl).map_or(ttl, |grant_ttl| grant_ttl.min(ttl))
 }
 
 /// A server that hiccups, or a busy host, is as slow as that once or twice.
 const MEASUREMENTS: u32 = 3;
 
 /// Ten round trips to another continent; a dead waiter that looks alive holds up the queue so long.
-const MIN_CLAIM: Duration = Duration::from_secs(1);
+const MIN_GRANT_TTL: Duration = Duration::from_secs(1);
 
 fn indeterminate(error: NodeError) -> NoQuorum {
     let needed = Quorum::ONE.needed();

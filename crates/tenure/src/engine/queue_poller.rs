@@ -136,8 +136,8 @@ impl QueuePoller {
         }
     }
 
-    /// This process was stopped, longer than a claim perhaps: its waiters may have been passed
-    /// over, all but the first without a word.
+    /// This process was stopped, longer than a provisional grant perhaps: its waiters may have been
+    /// passed over, all but the first without a word.
     fn look_for_all(&self, now: Timestamp) {
         let mut parked = self.parked.borrow_mut();
         let mut due = self.due.borrow_mut();
@@ -297,7 +297,8 @@ const MAX_AHEAD: Duration = Duration::from_secs(1);
 /// While several are parked.
 const MAX_SLEEP: Duration = Duration::from_millis(500);
 
-/// Who sleeps so much longer than it wanted was stopped: a stop as long as the least claim shows.
+/// Who sleeps so much longer than it wanted was stopped: a stop as long as the least provisional
+/// grant shows.
 const OVERSLEPT: Duration = Duration::from_millis(300);
 
 #[cfg(test)]

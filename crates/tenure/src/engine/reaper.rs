@@ -261,8 +261,14 @@ impl State {
     ) -> impl Future<Output = Result<Answered, NodeError>> + use<> {
         let Residue { entries, ambiguous } = pending.residue.clone();
         let (key, token) = (pending.key.clone(), pending.token.clone());
-        let op =
-            Op::Release { key, token, entries, bury: ambiguous, yield_ms, number: pending.number };
+        let op = Op::Release {
+            key,
+            token,
+            entries,
+            leave_tombstone: ambiguous,
+            yield_ms,
+            number: pending.number,
+        };
         // A failed request is undone wherever it was sent, on a second address too.
         let answer = match pending.number {
             Some(_) => self.nodes.call(pending.node, op, MAX_LIMIT),

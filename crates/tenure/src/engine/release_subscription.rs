@@ -30,7 +30,7 @@ impl ReleaseSubscription {
             tokio::select! {
                 () = self.state.timers.sleep_until(until) => return,
                 () = self.listener.notified() => {
-                    until = waiting.handle_hint(clock::now(), until, random::jitter());
+                    until = waiting.handle_notification(clock::now(), until, random::jitter());
                 }
             }
         }

@@ -160,8 +160,8 @@ impl Lock {
         let of = key.clone();
         // The client that acquired it may be gone, and with it the knowledge of what it asked: a
         // late request for the key must find that the token was given up.
-        let bury = true;
-        let op = Op::Release { key, token, entries, bury, yield_ms: 0, number: None };
+        let leave_tombstone = true;
+        let op = Op::Release { key, token, entries, leave_tombstone, yield_ms: 0, number: None };
         let reply = self.ask_node(&of, op).await;
         let reason = match reply {
             Ok(Reply::Released { release: Release::Released(_), .. }) => return Ok(()),

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Channel, Op, Reply, Table, Wake};
+use tenure_core::{Channel, Notification, Op, Reply, Table};
 use tokio::sync::mpsc;
 
 use super::{Node, PendingReply, QueueWaiter, ReleaseListener, RetryContext, waiter::Waiters};
@@ -27,13 +27,13 @@ pub(super) struct MemoryNode {
 /// A client that is subscribed to a channel.
 #[derive(Clone, Debug)]
 struct Subscriber {
-    wakes: mpsc::UnboundedSender<Wake>,
+    wakes: mpsc::UnboundedSender<Notification>,
     work: Option<Arc<Work>>,
 }
 
 impl Subscriber {
-    /// One that has just gone is passed over after its claim, as on a server.
-    fn notify(&self, wake: Wake) {
+    /// One that has just gone is passed over after its provisional grant, as on a server.
+    fn notify(&self, wake: Notification) {
         if let Some(work) = &self.work {
             work.expect();
         }
@@ -201,7 +201,8 @@ mod tests {
         let ttl = Ttl::new(Duration::from_secs(600)).unwrap();
         let listener = ReleaseListener::new(&key);
         let take = Op::Steal { key: key.clone(), token: token.clone(), ttl, any: false };
-        let release = Op::Release { key, token, entries, bury: false, yield_ms: 0, number };
+        let release =
+            Op::Release { key, token, entries, leave_tombstone: false, yield_ms: 0, number };
         let open = || MemoryNode::open("memory://hints".into(), Some("hints"), None);
         let (holder, waiter) = (open(), open());
         for (is_hearing, name) in [(true, "it listens"), (false, "it has stopped listening")] {

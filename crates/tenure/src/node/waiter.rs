@@ -6,7 +6,7 @@ use std::{
     rc::{Rc, Weak},
 };
 
-use tenure_core::{Channel, Entry, Op, Place, Ticket, Token, Ttl, Wake};
+use tenure_core::{Channel, Entry, Notification, Op, Place, Ticket, Token, Ttl};
 use tokio::sync::Notify;
 
 use super::release_listener::ReleaseListeners;
@@ -16,15 +16,15 @@ use super::release_listener::ReleaseListeners;
 pub(crate) enum WaiterEvent {
     /// Poll at once: the lock was set for it, or it may have missed that.
     Acquire,
-    /// The lock was set for another, for a claim; this one stands in.
-    StandIn { claim_ms: u64, granted: Channel },
+    /// The lock was set for another, for a provisional grant; this one becomes the successor watch.
+    SuccessorWatch { grant_ttl_ms: u64, granted: Channel },
 }
 
 /// One acquisition that waits, under one token.
 #[derive(Debug)]
 pub(crate) struct QueueWaiter {
     token: Token,
-    claim: Ttl,
+    grant_ttl: Ttl,
     /// How it stands, or stood, in the queue: one entry for each of the last connections it asked
     /// over. Each acquisition takes the entry of the one before it out of the queue.
     entries: RefCell<Vec<Entry>>,
@@ -37,10 +37,10 @@ pub(crate) struct QueueWaiter {
 
 impl QueueWaiter {
     /// One that gets this short TTL until it confirms.
-    pub(crate) fn new(token: Token, claim: Ttl) -> Rc<Self> {
+    pub(crate) fn new(token: Token, grant_ttl: Ttl) -> Rc<Self> {
         Rc::new(Self {
             token,
-            claim,
+            grant_ttl,
             entries: RefCell::default(),
             ambiguous: Cell::new(false),
             event: RefCell::default(),
@@ -50,7 +50,7 @@ impl QueueWaiter {
 
     /// What it brings along to a try over the connection that listens to `channel`.
     pub(super) fn place(&self, channel: &Channel, context: &RetryContext) -> Place {
-        let entry = Entry { channel: channel.clone(), claim: self.claim };
+        let entry = Entry { channel: channel.clone(), grant_ttl: self.grant_ttl };
         let mut entries = self.entries.borrow_mut();
         let previous = entries.last().filter(|last| **last != entry).cloned();
         if entries.last() != Some(&entry) {
@@ -107,7 +107,10 @@ impl QueueWaiter {
 
     pub(crate) fn notify(&self, event: WaiterEvent) {
         let mut slot = self.event.borrow_mut();
-        if !matches!((&*slot, &event), (Some(WaiterEvent::Acquire), WaiterEvent::StandIn { .. })) {
+        if !matches!(
+            (&*slot, &event),
+            (Some(WaiterEvent::Acquire), WaiterEvent::SuccessorWatch { .. })
+        ) {
             *slot = Some(event);
         }
         self.told.notify_one();
@@ -164,13 +167,13 @@ impl Waiters {
     }
 
     /// Delivers a message. One to a waiter that is gone is too late: its cancellation follows.
-    pub(super) fn deliver(&self, wake: Wake) {
+    pub(super) fn deliver(&self, wake: Notification) {
         let (token, event) = match wake {
-            Wake::Grant { token, .. } => (token, WaiterEvent::Acquire),
-            Wake::StandIn { token, claim_ms, granted, .. } => {
-                (token, WaiterEvent::StandIn { claim_ms, granted })
+            Notification::Grant { token, .. } => (token, WaiterEvent::Acquire),
+            Notification::SuccessorWatch { token, grant_ttl_ms, granted, .. } => {
+                (token, WaiterEvent::SuccessorWatch { grant_ttl_ms, granted })
             }
-            Wake::Free { to } => return self.listeners.notify(to.as_bytes()),
+            Notification::Free { to } => return self.listeners.notify(to.as_bytes()),
         };
         let waiter = self.by_token.borrow().get(&*token).and_then(Weak::upgrade);
         if let Some(waiter) = waiter {

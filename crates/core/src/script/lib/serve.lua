@@ -17,7 +17,7 @@ end
 -- Makes the next live waiter of another connection the successor watch of the one served. Where
 -- that is the caller, it gets the message too: else it cannot know the suspect. Returns whether
 -- there is one.
-local function name_stand_in(me, granted, claim)
+local function name_successor_watch(me, granted, claim)
   local index = 0
   for _ = 1, MAX_WATCH_CANDIDATES do
     local entry = redis.pcall('ZRANGE', Q, index, index, 'WITHSCORES')
@@ -69,7 +69,7 @@ local function serve(me, suspect, proposal)
         end
         if tell(channel, 'g ' .. token) then
           set(token, claim, digits(tonumber(claim) + 86400000), number)
-          name_stand_in(me, channel, claim)
+          name_successor_watch(me, channel, claim)
           return 'waiter'
         end
       end

@@ -31,14 +31,21 @@ fn proposing() -> Op {
 }
 
 fn waiting() -> Op {
-    let entry = Entry { channel: crate::Channel::new(7), claim: ttl() };
+    let entry = Entry { channel: crate::Channel::new(7), grant_ttl: ttl() };
     let place = Some(Place { entry, ticket: None, previous: None, suspect: None });
     Op::Acquire { key: key(), token: token(), ttl: ttl(), proposal: None, place }
 }
 
 fn release(yield_ms: u64) -> Op {
     let entries = Vec::new();
-    Op::Release { key: key(), token: token(), entries, bury: false, yield_ms, number: None }
+    Op::Release {
+        key: key(),
+        token: token(),
+        entries,
+        leave_tombstone: false,
+        yield_ms,
+        number: None,
+    }
 }
 
 /// One of each op that has a grammar of its own.
@@ -50,7 +57,7 @@ fn ops() -> Vec<Op> {
     let confirm = Op::Confirm { key: key(), token: token(), ttl: ttl(), number: number(5) };
     let force = Op::ForceRelease { key: key(), token: token(), any: false };
     let renew = Op::Renew(vec![RenewRequest { key: key(), token: token(), ttl: ttl() }]);
-    let entry = Entry { channel: crate::Channel::new(7), claim: ttl() };
+    let entry = Entry { channel: crate::Channel::new(7), grant_ttl: ttl() };
     let poll = Op::Poll(vec![Poll { key: key(), token: token(), entry }]);
     vec![
         acquire(),

@@ -162,7 +162,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "set(channel, claim, digits(tonumber(claim) + 86400000), number)",
     ),
     // The stand-in.
-    Mutant("there is no successor watch", HANDING, "name_stand_in(me, channel, claim)", ""),
+    Mutant("there is no successor watch", HANDING, "name_successor_watch(me, channel, claim)", ""),
     Mutant(
         "the successor watch is of the same connection",
         HANDING,

@@ -37,7 +37,7 @@ fn release_of_lease() -> Op {
         key: lock(),
         token: ours(),
         entries: Vec::new(),
-        bury: false,
+        leave_tombstone: false,
         yield_ms: 0,
         number,
     }

@@ -105,7 +105,7 @@ fn release() -> Op {
         key: lock(),
         token: ours(),
         entries: Vec::new(),
-        bury: false,
+        leave_tombstone: false,
         yield_ms: 0,
         number: None,
     }

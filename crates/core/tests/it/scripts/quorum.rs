@@ -19,7 +19,7 @@ fn release_at(n: u64) -> Op {
         key: lock(),
         token: ours(),
         entries: Vec::new(),
-        bury: false,
+        leave_tombstone: false,
         yield_ms: 0,
         number,
     }

@@ -8,7 +8,7 @@ use super::*;
 
 #[test]
 fn every_reply_begins_with_the_number_of_its_request() {
-    let entry = Entry { channel: Channel::new(1), claim: ttl(1_000) };
+    let entry = Entry { channel: Channel::new(1), grant_ttl: ttl(1_000) };
     let poll = Poll { key: lock(), token: ours(), entry };
     let ops = [
         acquire(1_000),
@@ -92,7 +92,7 @@ fn keys_and_tokens_of_any_bytes_round_trip() {
                     key: key.clone(),
                     token: holder,
                     entries: Vec::new(),
-                    bury: false,
+                    leave_tombstone: false,
                     yield_ms: 0,
                     number: None,
                 };

@@ -99,18 +99,17 @@ pub(super) fn poll() -> impl Strategy<Value = Op> {
 
 /// A release of a token with all the entries that it may have, or with few of them.
 pub(super) fn release() -> impl Strategy<Value = Op> {
-    let bury = prop_oneof![4 => Just(false), 1 => Just(true)];
+    let leave_tombstone = prop_oneof![4 => Just(false), 1 => Just(true)];
     let yield_ms = prop_oneof![4 => Just(0), 1 => Just(300)];
-    (lock(), token(), vec(entry(), 0..=3), bury, yield_ms, weighted(0.3, number())).prop_map(
-        |(key, token, entries, bury, yield_ms, number)| Op::Release {
+    (lock(), token(), vec(entry(), 0..=3), leave_tombstone, yield_ms, weighted(0.3, number()))
+        .prop_map(|(key, token, entries, leave_tombstone, yield_ms, number)| Op::Release {
             key,
             token,
             entries,
-            bury,
+            leave_tombstone,
             yield_ms,
             number,
-        },
-    )
+        })
 }
 
 fn place() -> impl Strategy<Value = Place> {
@@ -126,11 +125,11 @@ fn place() -> impl Strategy<Value = Place> {
 
 fn entry() -> impl Strategy<Value = Entry> {
     // Few different ones, so that a waiter finds its earlier entry.
-    let claim = prop_oneof![6 => Just(1_000), 1 => Just(10), 1 => Just(5_000)];
+    let grant_ttl = prop_oneof![6 => Just(1_000), 1 => Just(10), 1 => Just(5_000)];
     let channel = prop_oneof![2 => select(connections()[..2].to_vec()), 3 => channel()];
-    (channel, claim).prop_map(|(channel, ms)| Entry {
+    (channel, grant_ttl).prop_map(|(channel, ms)| Entry {
         channel,
-        claim: Ttl::new(Duration::from_millis(ms)).unwrap(),
+        grant_ttl: Ttl::new(Duration::from_millis(ms)).unwrap(),
     })
 }
 
@@ -211,17 +210,17 @@ fn tombstone_score() -> impl Strategy<Value = u64> {
 fn member() -> impl Strategy<Value = Vec<u8>> {
     let ours = (token(), entry()).prop_map(|(token, entry)| entry.member(&token));
     let strangers = (select(vec!["x", "!x", "~"]), channel(), select(vec!["1", "1000", MAX]))
-        .prop_map(|(token, channel, claim)| format!("{token} {channel} {claim}").into());
+        .prop_map(|(token, channel, grant_ttl)| format!("{token} {channel} {grant_ttl}").into());
     prop_oneof![2 => ours, 2 => strangers, 3 => select(malformed())]
 }
 
 /// Members that no client of ours writes, but for one thing such as ours do.
 fn malformed() -> Vec<Vec<u8>> {
     let channel = connections()[0].to_string();
-    let claims =
+    let grant_ttls =
         ["", "0", "05", "1x", "-1", "1e3", "+5", "5 ", " 5", "5\n", "5.0", "5 5", TOO_LONG];
     let mut malformed: Vec<Vec<u8>> =
-        claims.iter().map(|claim| format!("a {channel} {claim}").into()).collect();
+        grant_ttls.iter().map(|grant_ttl| format!("a {channel} {grant_ttl}").into()).collect();
     for token in ["", " a", "a a", "\u{e9}", "a\0", "a\t", "\x7f"] {
         malformed.push(format!("{token} {channel} 5").into());
     }
@@ -233,6 +232,6 @@ fn malformed() -> Vec<Vec<u8>> {
     malformed
 }
 
-/// The longest claim that is one, and the shortest that is too long.
+/// The longest provisional grant that is one, and the shortest that is too long.
 const MAX: &str = "999999999999999";
 const TOO_LONG: &str = "1000000000000000";

@@ -39,13 +39,13 @@ impl QuorumRound {
 
     /// What stands at the key that is no lock, where no majority is left without it.
     fn no_lock(&self, state: &State, request: &AcquireRequest) -> Option<Holder> {
-        let found = |standing: &tenure_core::Standing| match standing.heard() {
+        let found = |standing: &tenure_core::NodeState| match standing.heard() {
             Some(Vote::Refused { held, .. }) => {
                 Some(held.holder.clone()).filter(|found| request.how.refuses(found))
             }
             _ => None,
         };
-        let mut found = self.attempt.standings().iter().filter_map(found);
+        let mut found = self.attempt.node_states().iter().filter_map(found);
         let quorum = state.nodes.quorum();
         found.nth(quorum.nodes() - quorum.needed())
     }
@@ -55,7 +55,7 @@ impl QuorumRound {
         let needed = state.nodes.quorum().needed();
         let is_over = clock::now() >= self.sent() + self.limit.span;
         let (granted, mut failed, mut refused) = (self.granted(), Vec::new(), Vec::new());
-        let nodes = self.nodes.iter().zip(self.attempt.standings()).enumerate();
+        let nodes = self.nodes.iter().zip(self.attempt.node_states()).enumerate();
         for (id, (node, standing)) in nodes.map(|(index, node)| (NodeId(index), node)) {
             let trouble = node.trouble.as_ref().or(node.dead.as_ref()).cloned();
             match standing.heard() {

@@ -2,7 +2,7 @@
 
 use std::{io, os::unix::net::UnixDatagram as Socket, rc::Rc};
 
-use tenure_core::{Channel, Wake};
+use tenure_core::{Channel, Notification};
 use tokio::{net::UnixDatagram, sync::mpsc};
 
 use crate::node::waiter::Waiters;
@@ -37,7 +37,7 @@ async fn deliver(waiters: &Waiters, channel: &Channel, socket: &UnixDatagram) ->
                 Err(error) => return Err(error),
             };
             let text = buffer.get(..length).and_then(|text| std::str::from_utf8(text).ok());
-            if let Some(wake) = text.and_then(|text| Wake::read(channel, text)) {
+            if let Some(wake) = text.and_then(|text| Notification::read(channel, text)) {
                 waiters.deliver(wake);
             }
             if count == MIN_ROOM {

@@ -3,7 +3,7 @@
 use std::{cell::Cell, os::unix::net::UnixDatagram, path::PathBuf, time::Duration};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use tenure_core::{Channel, Eligibility, Op, Poll, RenewRequest, Reply, Wake};
+use tenure_core::{Channel, Eligibility, Notification, Op, Poll, RenewRequest, Reply};
 
 use super::{
     boot::{Boot, BootUnknown},
@@ -110,7 +110,7 @@ impl Opened {
     }
 }
 
-fn carry_out(op: &Op, table: &StoredTable<'_>) -> Result<(Reply, Vec<Wake>), Fault> {
+fn carry_out(op: &Op, table: &StoredTable<'_>) -> Result<(Reply, Vec<Notification>), Fault> {
     let at = table.at;
     Ok(match op {
         // A store that lost its rows is another store.

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Channel, Wake};
+use tenure_core::{Channel, Notification};
 
 use super::place;
 
@@ -103,7 +103,8 @@ pub(super) struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    /// Whether the client with this channel lives. A stopped one does: it costs one claim.
+    /// Whether the client with this channel lives. A stopped one does: it costs one provisional
+    /// grant.
     pub(super) fn is_there(&self, channel: &Channel) -> bool {
         let (Some(name), Some(open)) = (name_of(channel), self.open()) else { return false };
         if open.is_dead(name) {
@@ -115,7 +116,7 @@ impl Probe<'_> {
 
     /// Sends a message. One that finds no room is lost. Its receiver then has so many others to
     /// read that it lets all of its waiters look.
-    pub(super) fn send(&self, wake: &Wake) {
+    pub(super) fn send(&self, wake: &Notification) {
         if let (Some(name), Some(open)) = (name_of(wake.to()), self.open()) {
             _ = open.socket.send_to(wake.text().as_bytes(), open.path(name));
         }
@@ -193,7 +194,7 @@ mod tests {
         let probe = sockets.probe();
         assert!(probe.is_there(&channel(7)) && !probe.is_there(&channel(8)));
         assert!(!probe.is_there(&Channel::named("tenure:../../passwd")));
-        let wake = Wake::Grant { to: channel(7), token: "ab@h".into() };
+        let wake = Notification::Grant { to: channel(7), token: "ab@h".into() };
         probe.send(&wake);
         let mut buffer = [0; 64];
         let length = socket.recv(&mut buffer).unwrap();

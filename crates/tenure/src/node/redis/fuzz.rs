@@ -50,7 +50,7 @@ fn ops() -> Vec<Op> {
     let ttl = Ttl::new(std::time::Duration::from_secs(1)).unwrap();
     let token = Token::new(0, &HolderLabel::new("host/7").unwrap());
     let number = tenure_core::FencingToken::new(9);
-    let entry = tenure_core::Entry { channel: Channel::new(1), claim: ttl };
+    let entry = tenure_core::Entry { channel: Channel::new(1), grant_ttl: ttl };
     let acquire =
         |proposal| Op::Acquire { key: key(), token: token.clone(), ttl, proposal, place: None };
     let renewal = RenewRequest { key: key(), token: token.clone(), ttl };

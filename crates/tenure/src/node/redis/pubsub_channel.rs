@@ -1,7 +1,7 @@
 //! How a connection is notified of its waiters' turns: a channel of its own.
 
 use bytes::BytesMut;
-use tenure_core::{Channel, Wake, script::Answer};
+use tenure_core::{Channel, Notification, script::Answer};
 
 use super::resp;
 use crate::random;
@@ -37,7 +37,7 @@ pub(super) enum ChannelMessage {
     /// What it has published to itself.
     Own,
     /// For a waiter.
-    Wake(Wake),
+    Notification(Notification),
     /// Nothing to us.
     Noise,
 }
@@ -104,8 +104,8 @@ impl PubSubChannel {
                 ChannelMessage::Own
             }
             Some("message") => {
-                let wake = text(2).and_then(|text| Wake::read(&self.channel, text));
-                wake.map_or(ChannelMessage::Noise, ChannelMessage::Wake)
+                let wake = text(2).and_then(|text| Notification::read(&self.channel, text));
+                wake.map_or(ChannelMessage::Noise, ChannelMessage::Notification)
             }
             _ => ChannelMessage::Noise,
         }
@@ -128,8 +128,10 @@ mod tests {
         let own = pubsub.channel().to_string();
         let own = own.as_str();
         assert_eq!(pubsub.receive(&fields(&["subscribe", own])), ChannelMessage::Subscribed);
-        let wake =
-            ChannelMessage::Wake(Wake::Grant { to: pubsub.channel().clone(), token: "a@".into() });
+        let wake = ChannelMessage::Notification(Notification::Grant {
+            to: pubsub.channel().clone(),
+            token: "a@".into(),
+        });
         assert_eq!(pubsub.receive(&fields(&["message", own, "g a@"])), wake);
         for words in [&["message", "other", "g a@"][..], &["message", own, "x"], &["sunsubscribe"]]
         {

@@ -117,7 +117,7 @@ fn a_missed_wake_up_only_delays_a_waiter() {
         longest = longest.max(line.next().at - began);
         proxy.heal();
     }
-    // Half open, or granted while it was away: a claim.
+    // Half open, or granted while it was away: a provisional grant.
     figure("trouble between join and release: the longest wait", longest, ms(1_250));
 }
 

@@ -27,7 +27,7 @@ const PROCESSES: usize = 8;
 const TASKS: usize = 2;
 const TTL: Duration = ms(1_500);
 /// No waiter is this late: of sixteen in the queue a few are dead or stopped, each
-/// for a lease and a claim.
+/// for a lease and a provisional grant.
 const LOST: Duration = secs(25);
 const KEY: &str = "k";
 

@@ -13,13 +13,13 @@ use super::line::{self, Line, channels, figure, granted, nothing_is_left, queue}
 use crate::{LIMIT, ms, secs, servers::any};
 
 const TTL: Duration = secs(600);
-const CLAIM: Duration = secs(1);
+const GRANT_TTL: Duration = secs(1);
 
 /// Than ten provisional grants, or than any timer of a waiter that read this TTL.
 const MUCH_LESS: Duration = secs(6);
 
 /// Entries of killed waiters that hold up the queue for minutes. The server knows of its end:
-/// not even a claim is lost.
+/// not even a provisional grant is lost.
 #[test]
 fn a_killed_head_costs_nothing() {
     let directory = TempDir::new();
@@ -44,7 +44,8 @@ fn a_killed_head_costs_nothing() {
     eventually(LIMIT, "nothing is left", || nothing_is_left(any(), &key));
 }
 
-/// A frozen process looks alive. All its waiters together cost one claim, and one grant.
+/// A frozen process looks alive. All its waiters together cost one provisional grant, and one
+/// grant.
 #[test]
 fn a_stopped_process_costs_one_provisional_grant_however_many_its_waiters() {
     let directory = TempDir::new();
@@ -61,9 +62,13 @@ fn a_stopped_process_costs_one_provisional_grant_however_many_its_waiters() {
     let began = Instant::now();
     guard.release().unwrap();
     let took = line.next().at - began;
-    figure("stopped head with ten waiters: the next", took, CLAIM + ms(250));
+    figure("stopped head with ten waiters: the next", took, GRANT_TTL + ms(250));
     assert!(took < MUCH_LESS, "{took:?}");
-    assert_eq!(granted(&mut monitor, &key)[..2], ["process", "next"], "more than one claim");
+    assert_eq!(
+        granted(&mut monitor, &key)[..2],
+        ["process", "next"],
+        "more than one provisional grant"
+    );
     // It comes back, and notices that all of its waiters may have been passed over.
     stopped.signal(Signal::CONT);
     let served = || std::fs::read_to_string(&log).map_or(0, |log| log.lines().count());
@@ -71,7 +76,7 @@ fn a_stopped_process_costs_one_provisional_grant_however_many_its_waiters() {
     line.was_served_in_order();
 }
 
-/// The network is gone, and the server has not noticed: one claim.
+/// The network is gone, and the server has not noticed: one provisional grant.
 #[test]
 fn a_head_behind_a_dead_network_costs_one_provisional_grant() {
     let key = unique_key("power-loss");
@@ -88,7 +93,7 @@ fn a_head_behind_a_dead_network_costs_one_provisional_grant() {
     guard.release().unwrap();
     let served = line.next();
     let took = served.at - began;
-    figure("head without a network: the next", took, CLAIM + ms(250));
+    figure("head without a network: the next", took, GRANT_TTL + ms(250));
     assert!(took < MUCH_LESS, "{took:?}");
     assert_eq!(served.who, 1);
     assert_eq!(granted(&mut monitor, &key), ["dead", "next"]);

@@ -107,7 +107,7 @@ impl Line {
 
 /// A process with waiters in the queue: one for each line that it reads, until "end". Each
 /// writes that line to a file when it has the lock.
-pub(crate) fn stand_in_line() {
+pub(crate) fn wait_in_queue() {
     let client = Client::connect(&setting("SERVER")).unwrap();
     let ttl = Duration::from_millis(setting("TTL_MS").parse().unwrap());
     let lock = client.lock(setting("KEY")).ttl(ttl).label("process");

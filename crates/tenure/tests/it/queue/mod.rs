@@ -17,7 +17,7 @@ mod parked;
 
 /// What the tests here start, by name.
 pub(crate) const PROGRAMS: [(&str, fn()); 3] = [
-    ("wait in the queue", line::stand_in_line),
+    ("wait in the queue", line::wait_in_queue),
     ("come and go in chaos", chaos::come_and_go),
     ("wait for many names", leaks::wait_for_many_names),
 ];

@@ -42,19 +42,19 @@ fn a_release_hands_the_lock_to_the_first_live_waiter() {
             "two wait: the second is told to look after the first",
             &[carol_.clone(), dave_(2)],
             &[dave_(2)],
-            vec![hears.clone(), stand_in(2, &dave(), 1)],
+            vec![hears.clone(), successor_watch(2, &dave(), 1)],
         ),
         row(
             "the second is of the first's connection: it could not look after it",
             &[carol_.clone(), dave_(1), waits(7, &theirs(), live(2))],
             &[dave_(1), waits(7, &theirs(), live(2))],
-            vec![hears.clone(), stand_in(2, &theirs(), 1)],
+            vec![hears.clone(), successor_watch(2, &theirs(), 1)],
         ),
         row(
             "the second is dead: dropped, and the third is told",
             &[carol_.clone(), waits(6, &dave(), dead()), waits(7, &theirs(), live(2))],
             &[waits(7, &theirs(), live(2))],
-            vec![hears.clone(), stand_in(2, &theirs(), 1)],
+            vec![hears.clone(), successor_watch(2, &theirs(), 1)],
         ),
         row(
             "the first is dead: dropped",
@@ -63,7 +63,7 @@ fn a_release_hands_the_lock_to_the_first_live_waiter() {
             vec![hears.clone()],
         ),
         row(
-            "nobody stands in but a tombstone",
+            "nobody becomes the successor watch but a tombstone",
             &[carol_, tombstone(&dave(), 5)],
             &[tombstone(&dave(), 5)],
             vec![hears],
@@ -75,7 +75,7 @@ fn a_release_hands_the_lock_to_the_first_live_waiter() {
 
 #[test]
 fn each_waiter_sets_the_length_of_its_provisional_grant() {
-    let patient = Entry { channel: live(1), claim: ttl(5_000) };
+    let patient = Entry { channel: live(1), grant_ttl: ttl(5_000) };
     check(&[Case(
         "5 s",
         held_by_alice(&[(5, patient.member(&carol()))]),

@@ -5,12 +5,12 @@ use std::slice::from_ref;
 use super::*;
 
 /// Alice leaves, and may be in the queue in these ways.
-fn leave(entries: &[Entry], bury: bool) -> Op {
+fn leave(entries: &[Entry], leave_tombstone: bool) -> Op {
     Op::Release {
         key: lock(),
         token: ours(),
         entries: entries.to_vec(),
-        bury,
+        leave_tombstone,
         yield_ms: 0,
         number: None,
     }
@@ -122,11 +122,11 @@ fn a_tombstone_is_left_when_a_command_may_still_arrive() {
 fn a_second_release_reports_already_released() {
     let already = Reply::Released { release: Release::AlreadyReleased, next: Next::Nobody };
     let (mine, given_up) = (|age| tombstone(&ours(), age), |age| released_by(&ours(), age));
-    let row = |name, bury, at_key: Seen, before: &[_], after: &[_]| {
+    let row = |name, leave_tombstone, at_key: Seen, before: &[_], after: &[_]| {
         let keys = |queue| [at_key.clone(), fence(7, 5_000), queue];
         let (before, after) =
-            (queue(before, 70_000), queue(after, if bury { EXTRA } else { 70_000 }));
-        Case(name, keys(before), leave(&[], bury), already.clone(), keys(after), vec![])
+            (queue(before, 70_000), queue(after, if leave_tombstone { EXTRA } else { 70_000 }));
+        Case(name, keys(before), leave(&[], leave_tombstone), already.clone(), keys(after), vec![])
     };
     let both = [mine(5), given_up(5)];
     check(&[

@@ -10,7 +10,7 @@ mod serve;
 mod story;
 mod trouble;
 
-use tenure_core::{Channel, Entry, Place, Ticket, Wake};
+use tenure_core::{Channel, Entry, Notification, Place, Ticket};
 
 use super::*;
 use crate::listeners::{Listeners, channels};
@@ -18,7 +18,7 @@ use crate::steps::TOMBSTONES;
 
 /// One row of a table: its name; the lock's key, the fence key and the queue's key before; the op;
 /// the reply; the three keys after; who is notified, in order.
-struct Case(&'static str, [Seen; 3], Op, Reply, [Seen; 3], Vec<Wake>);
+struct Case(&'static str, [Seen; 3], Op, Reply, [Seen; 3], Vec<Notification>);
 
 /// Checks the rows on every kind of server.
 fn check(cases: &[Case]) {
@@ -32,7 +32,7 @@ fn check(cases: &[Case]) {
             assert_eq!(node.look_at_all(&[lock()]).0, after, "{kind}: {name}: afterwards");
             let mark = listeners.mark();
             node.cmd(&mark);
-            let told = |wake: &Wake| (wake.to().to_string(), wake.text());
+            let told = |wake: &Notification| (wake.to().to_string(), wake.text());
             let told: Vec<_> = wakes.iter().map(told).collect();
             assert_eq!(listeners.published(), told, "{kind}: {name}: who is told");
             let heard: usize = listeners.heard().values().map(Vec::len).sum();
@@ -63,9 +63,9 @@ fn dead() -> Channel {
     channels().swap_remove(4)
 }
 
-/// A claim of a second.
+/// A provisional grant of a second.
 fn entry(channel: Channel) -> Entry {
-    Entry { channel, claim: ttl(1_000) }
+    Entry { channel, grant_ttl: ttl(1_000) }
 }
 
 /// A member of the queue: its ticket, who, and where it listens.
@@ -107,16 +107,16 @@ fn queued(held: Held, ticket: u64, position: u64) -> Reply {
     Reply::Queued { held, ticket: Ticket::new(ticket).unwrap(), position }
 }
 
-fn grant(connection: usize, token: &Token) -> Wake {
-    Wake::Grant { to: live(connection), token: token.as_str().into() }
+fn grant(connection: usize, token: &Token) -> Notification {
+    Notification::Grant { to: live(connection), token: token.as_str().into() }
 }
 
-fn stand_in(connection: usize, token: &Token, granted: usize) -> Wake {
+fn successor_watch(connection: usize, token: &Token, granted: usize) -> Notification {
     let (to, granted) = (live(connection), live(granted));
-    Wake::StandIn { to, token: token.as_str().into(), claim_ms: 1_000, granted }
+    Notification::SuccessorWatch { to, token: token.as_str().into(), grant_ttl_ms: 1_000, granted }
 }
 
-/// The lock of a waiter that was served, for its claim, and its number.
+/// The lock of a waiter that was served, for its provisional grant, and its number.
 fn served(waiter: &Token) -> [Seen; 2] {
     [token(waiter, 1_000), fence(NOW, DAY + 1_000)]
 }

@@ -103,12 +103,12 @@ fn waiters_are_served_in_the_order_of_their_tickets() {
             vec![],
         ),
         Case(
-            "it is the second: the first is served, and the caller told that it stands in",
+            "it is the second: the first is served, and the caller becomes the successor watch",
             free(&[carol_(5), alice(6), waits(7, &dave(), live(2))]),
             join(with_ticket(6)),
             told(6),
             then(served(&carol()), queue(&[alice(6), waits(7, &dave(), live(2))], 1_000 + EXTRA)),
-            vec![grant(1, &carol()), stand_in(0, &ours(), 1)],
+            vec![grant(1, &carol()), successor_watch(0, &ours(), 1)],
         ),
         Case(
             "it is the second and hears nothing: it keeps its place, and nobody else is told",
@@ -127,10 +127,10 @@ fn waiters_are_served_in_the_order_of_their_tickets() {
             join(first_time()),
             told(NOW),
             then(served(&carol()), queue(&[alice(NOW)], 1_000 + EXTRA)),
-            vec![grant(1, &carol()), stand_in(0, &ours(), 1)],
+            vec![grant(1, &carol()), successor_watch(0, &ours(), 1)],
         ),
         Case(
-            "the first let a claim pass: it is suspect, and passed over",
+            "the first let a provisional grant pass: it is suspect, and passed over",
             free(&[carol_(5), alice(6)]),
             join(suspecting),
             granted(NOW),
@@ -155,7 +155,7 @@ fn a_waiter_confirms_with_the_number_of_the_hand_over() {
     ]);
     let claim_over = free(&[waits(6, &carol(), live(1))]);
     check(&[Case(
-        "too late, the claim is over: a new number, if nobody came before",
+        "too late, the provisional grant is over: a new number, if nobody came before",
         claim_over,
         join(with_ticket(5)),
         granted(NOW),

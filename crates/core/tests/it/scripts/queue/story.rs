@@ -15,7 +15,7 @@ impl Person {
         Self { token, connection, ticket: None }
     }
 
-    /// Comes, or comes back; a channel may be named whose claim has passed.
+    /// Comes, or comes back; a channel may be named whose provisional grant has passed.
     fn come(&mut self, node: &mut Node, suspect: Option<Channel>) -> Reply {
         let entry = entry(live(self.connection));
         let place = Place { entry, ticket: self.ticket, previous: None, suspect };
@@ -36,8 +36,14 @@ impl Person {
 
     fn release(&self, node: &mut Node) -> Next {
         let (token, entries) = (self.token.clone(), vec![entry(live(self.connection))]);
-        let op =
-            Op::Release { key: lock(), token, entries, bury: false, yield_ms: 0, number: None };
+        let op = Op::Release {
+            key: lock(),
+            token,
+            entries,
+            leave_tombstone: false,
+            yield_ms: 0,
+            number: None,
+        };
         let Ok(Reply::Released { release: Release::Released(_), next }) = node.ask(&op) else {
             panic!("not released");
         };
@@ -78,7 +84,8 @@ fn a_lock_passes_from_waiter_to_waiter_in_ticket_order() {
         let mut bob = Person::new(theirs(), 1);
         let mut carol = Person::new(carol(), 2);
         let mut dave = Person::new(dave(), 3);
-        let texts = |wakes: &[Wake]| wakes.iter().map(Wake::text).collect::<Vec<_>>();
+        let texts =
+            |wakes: &[Notification]| wakes.iter().map(Notification::text).collect::<Vec<_>>();
 
         let first = alice.is_granted(node, None);
         bob.waits(node, 0);
@@ -88,16 +95,16 @@ fn a_lock_passes_from_waiter_to_waiter_in_ticket_order() {
         dave.waits(node, 2);
         assert!(told(node, ears).is_empty(), "{kind}: nobody is told while it is held");
 
-        // Alice releases: the lock is bob's for a claim, and carol looks after him.
+        // Alice releases: the lock is bob's for a provisional grant, and carol looks after him.
         assert_eq!(alice.release(node), Next::Waiter, "{kind}");
-        let said = [grant(1, &bob.token), stand_in(2, &carol.token, 1)];
+        let said = [grant(1, &bob.token), successor_watch(2, &carol.token, 1)];
         assert_eq!(told(node, ears), texts(&said), "{kind}");
         let seen = node.look(&[lock()]).0;
-        assert_eq!(seen[0], token(&bob.token, 1_000), "{kind}: his for a claim");
+        assert_eq!(seen[0], token(&bob.token, 1_000), "{kind}: his for a provisional grant");
         let handed = number_at(&seen[1]);
         assert!(handed > first, "{kind}: under a new number");
 
-        // Bob does not come. Carol does when the claim is over, and is granted.
+        // Bob does not come. Carol does when the provisional grant is over, and is granted.
         carol.waits(node, 0);
         node.set_clock(NOW - 3_600_000_000 + 1_001_000);
         let third = carol.is_granted(node, Some(live(1)));
@@ -108,7 +115,7 @@ fn a_lock_passes_from_waiter_to_waiter_in_ticket_order() {
         bob.waits(node, 0);
         dave.waits(node, 1);
         assert_eq!(carol.release(node), Next::Waiter, "{kind}");
-        let said = [grant(1, &bob.token), stand_in(3, &dave.token, 1)];
+        let said = [grant(1, &bob.token), successor_watch(3, &dave.token, 1)];
         assert_eq!(told(node, ears), texts(&said), "{kind}");
 
         // He confirms: the full TTL, and the number of the hand-over.
@@ -120,7 +127,11 @@ fn a_lock_passes_from_waiter_to_waiter_in_ticket_order() {
 
         // Dave is the last, and leaves nothing but the number.
         assert_eq!(bob.release(node), Next::Waiter, "{kind}");
-        assert_eq!(told(node, ears), texts(&[grant(3, &dave.token)]), "{kind}: nobody stands in");
+        assert_eq!(
+            told(node, ears),
+            texts(&[grant(3, &dave.token)]),
+            "{kind}: nobody becomes the successor watch"
+        );
         dave.is_granted(node, None);
         assert_eq!(dave.release(node), Next::Nobody, "{kind}");
         assert_eq!(node.look(&[lock()]).1, 1, "{kind}");

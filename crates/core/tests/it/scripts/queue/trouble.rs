@@ -33,7 +33,7 @@ fn a_server_out_of_memory_hands_locks_over_and_accepts_no_waiter() {
             key: lock(),
             token: ours(),
             entries: Vec::new(),
-            bury: true,
+            leave_tombstone: true,
             yield_ms: 0,
             number: None,
         };
@@ -78,11 +78,11 @@ fn a_user_without_a_queue_command_can_still_release() {
 /// A caller whose release succeeded will not repeat it, so only a complete release succeeds.
 #[test]
 fn a_release_fails_where_its_tombstone_is_refused() {
-    let bury = Op::Release {
+    let leave_tombstone = Op::Release {
         key: lock(),
         token: ours(),
         entries: Vec::new(),
-        bury: true,
+        leave_tombstone: true,
         yield_ms: 0,
         number: None,
     };
@@ -93,12 +93,12 @@ fn a_release_fails_where_its_tombstone_is_refused() {
             node.reset();
             put(&mut node, &[holder, number.clone(), waiting.clone()]);
             assert!(node.cmd(&["CONFIG", "SET", "min-replicas-to-write", "1"]).is_ok());
-            let cut_off = node.ask(&bury).unwrap_err();
+            let cut_off = node.ask(&leave_tombstone).unwrap_err();
             assert!(node.cmd(&["CONFIG", "SET", "min-replicas-to-write", "0"]).is_ok());
             assert!(cut_off.starts_with("NOREPLICAS"), "{kind}: {cut_off}");
 
             assert!(node.cmd(&["ACL", "SETUSER", "default", "-zadd"]).is_ok());
-            let forbidden = node.ask(&bury);
+            let forbidden = node.ask(&leave_tombstone);
             assert!(node.cmd(&["ACL", "SETUSER", "default", "+@all"]).is_ok());
             assert!(forbidden.is_err(), "{kind}: {forbidden:?}");
         }
@@ -106,7 +106,7 @@ fn a_release_fails_where_its_tombstone_is_refused() {
         node.reset();
         put(&mut node, &[lock_.clone(), number.clone()]);
         assert!(node.cmd(&["ACL", "SETUSER", "default", "-zadd"]).is_ok());
-        assert_eq!(node.ask(&bury), Ok(released(Release::Released(alice()))), "{kind}");
+        assert_eq!(node.ask(&leave_tombstone), Ok(released(Release::Released(alice()))), "{kind}");
         assert!(node.cmd(&["ACL", "SETUSER", "default", "+@all"]).is_ok());
         assert_eq!(node.look(&[lock()]).0, [nothing(), number.clone()], "{kind}");
     }
@@ -124,11 +124,11 @@ fn a_value_that_is_no_queue_stops_joins_and_no_releases() {
             Case(name, keys(lock), op, reply, keys(after), vec![])
         };
         let fault = || Reply::Faulty(FenceFault::Queue);
-        let bury = Op::Release {
+        let leave_tombstone = Op::Release {
             key: lock(),
             token: ours(),
             entries: vec![entry(live(0))],
-            bury: true,
+            leave_tombstone: true,
             yield_ms: 0,
             number: None,
         };
@@ -140,7 +140,7 @@ fn a_value_that_is_no_queue_stops_joins_and_no_releases() {
             row("a waiter, held", bobs(), join(first_time()), fault(), bobs()),
             row("the holder itself", mine(500), acquire(1_000), granted(7), mine(1_000)),
             row("release", mine(500), release(), done(), free()),
-            row("release with a tombstone", mine(500), bury, done(), free()),
+            row("release with a tombstone", mine(500), leave_tombstone, done(), free()),
             row("by force", mine(500), force_release(), fault(), mine(500)),
             row("stolen", bobs(), steal(1_000), fault(), bobs()),
         ]);

@@ -117,7 +117,7 @@ impl Connection {
         }
         match self.pubsub.receive(fields) {
             ChannelMessage::Own => self.believe(),
-            ChannelMessage::Wake(wake) => self.shared.waiters.deliver(wake),
+            ChannelMessage::Notification(wake) => self.shared.waiters.deliver(wake),
             ChannelMessage::Subscribed => {
                 if matches!(self.in_flight.next(), Some(Expected::Subscribed)) {
                     self.in_flight.pop();

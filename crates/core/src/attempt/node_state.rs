@@ -5,7 +5,7 @@ use crate::{Confirmation, FencingToken, Held, Holder, TtlLeft};
 
 /// What an attempt knows of one node. To compare attempts, as models do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Standing {
+pub struct NodeState {
     pub(super) vote: Option<Vote>,
     /// The node's largest last number at a moment when the lock was ours there.
     number: Option<FencingToken>,
@@ -19,7 +19,7 @@ pub struct Standing {
     pub(super) unanswered: u8,
 }
 
-impl Standing {
+impl NodeState {
     /// Its vote, as far as there is one.
     #[must_use]
     pub const fn heard(&self) -> Option<&Vote> {

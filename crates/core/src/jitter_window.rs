@@ -8,14 +8,14 @@ use std::time::Duration;
 /// random part of a time that is longer than a round of votes takes, and that doubles each time the
 /// votes are split.
 #[derive(Clone, Debug)]
-pub(crate) struct Spread {
+pub(crate) struct JitterWindow {
     /// The shortest time that a round of votes took.
     round: Duration,
     /// How often the votes were split since another was last known to hold the lock.
     splits: u32,
 }
 
-impl Spread {
+impl JitterWindow {
     pub(crate) const fn new() -> Self {
         Self { round: MAX_ROUND, splits: 0 }
     }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn the_window_doubles_while_the_votes_are_split() {
-        let mut spread = Spread::new();
+        let mut spread = JitterWindow::new();
         spread.handle_round(ms(1));
         for whole in [8, 16, 32, 64, 128, 128] {
             assert_eq!(spread.whole(), ms(whole));
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_window_is_longer_than_a_round_and_ignores_slow_nodes() {
-        let mut spread = Spread::new();
+        let mut spread = JitterWindow::new();
         assert_eq!(spread.whole(), ms(200), "no round yet");
         for (took, whole) in [(1_000, 200), (20, 80), (1_000, 80), (5, 20), (1, 8), (0, 8)] {
             spread.handle_round(ms(took));
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn delays_are_uniform_within_the_window() {
-        let mut spread = Spread::new();
+        let mut spread = JitterWindow::new();
         spread.handle_round(ms(1));
         assert_eq!(spread.part(0), Duration::ZERO);
         assert_eq!(spread.part(1_250), ms(2));
