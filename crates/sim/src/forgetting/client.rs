@@ -9,56 +9,56 @@ use tenure_core::{
 
 use super::{
     config::ForgettingRule,
-    model::Model,
+    model::ForgettingModel,
     server::{TICK_MS, is_eligible},
-    state::{Answer, Phase, Round, SERVERS, State},
+    state::{ClientPhase, ForgettingState, SERVERS, VoteAnswer, VoteRound},
 };
 
-impl Model {
+impl ForgettingModel {
     /// A client sends its requests to all servers.
-    pub(crate) fn begin(&self, state: &mut State, who: u8) {
+    pub(crate) fn begin(&self, state: &mut ForgettingState, who: u8) {
         let client = &mut state.clients[usize::from(who)];
-        client.round = Some(Round::default());
-        if client.phase == Phase::Idle {
-            client.phase = Phase::Asking;
+        client.round = Some(VoteRound::default());
+        if client.phase == ClientPhase::Idle {
+            client.phase = ClientPhase::Asking;
         }
     }
 
     /// A server carries out a client's request, and the answer arrives.
-    pub(crate) fn ask(&self, state: &mut State, who: u8, server: usize) {
-        let State { servers, clients, .. } = state;
+    pub(crate) fn ask(&self, state: &mut ForgettingState, who: u8, server: usize) {
+        let ForgettingState { servers, clients, .. } = state;
         let client = &mut clients[usize::from(who)];
         let one = &mut servers[server];
         let is_eligible = is_eligible(&self.config, one, &mut client.known[server]);
         let answer = match client.phase {
-            Phase::Idle => return,
-            Phase::Asking => match self.names.acquire(one, who) {
-                true if is_eligible => Answer::Yes,
-                true => Answer::Nothing,
-                false => Answer::Other,
+            ClientPhase::Idle => return,
+            ClientPhase::Asking => match self.names.acquire(one, who) {
+                true if is_eligible => VoteAnswer::Yes,
+                true => VoteAnswer::Nothing,
+                false => VoteAnswer::Other,
             },
-            Phase::Holding(_) => {
+            ClientPhase::Holding(_) => {
                 let counts = is_eligible || self.config.rule == ForgettingRule::AnyRenewal;
                 match self.names.renew(one, who) {
-                    RenewalAnswer::Renewed if counts => Answer::Yes,
+                    RenewalAnswer::Renewed if counts => VoteAnswer::Yes,
                     RenewalAnswer::Gone => {
                         // It gets its key again, and counts from the next renewal on.
                         _ = self.names.acquire(one, who);
-                        Answer::Nothing
+                        VoteAnswer::Nothing
                     }
-                    _ => Answer::Nothing,
+                    _ => VoteAnswer::Nothing,
                 }
             }
-            Phase::RanOut => {
+            ClientPhase::RanOut => {
                 let proof = match self.names.renew(one, who) {
-                    RenewalAnswer::Renewed => Answer::Yes,
-                    _ => Answer::Nothing,
+                    RenewalAnswer::Renewed => VoteAnswer::Yes,
+                    _ => VoteAnswer::Nothing,
                 };
                 match self.config.rule {
                     ForgettingRule::AnyProof => proof,
                     ForgettingRule::AnyResumption => self.names.resume(one, who),
                     _ if is_eligible => proof,
-                    _ => Answer::Nothing,
+                    _ => VoteAnswer::Nothing,
                 }
             }
         };
@@ -67,10 +67,10 @@ impl Model {
         if self.is_majority(*round) {
             let left = self.config.ttl - round.age;
             let left = match client.phase {
-                Phase::Holding(has) => left.max(has),
+                ClientPhase::Holding(has) => left.max(has),
                 _ => left,
             };
-            (client.phase, client.round) = (Phase::Holding(left), None);
+            (client.phase, client.round) = (ClientPhase::Holding(left), None);
         }
         if self.config.rule != ForgettingRule::RunMemory {
             client.known = Default::default();
@@ -78,17 +78,17 @@ impl Model {
     }
 
     /// What an attempt makes of these answers.
-    fn is_majority(&self, round: Round) -> bool {
+    fn is_majority(&self, round: VoteRound) -> bool {
         let at = |ticks: u8| SENT + Duration::from_millis(u64::from(ticks) * TICK_MS);
         let quorum = Quorum::new(SERVERS).expect("a quorum");
         let mut attempt = Attempt::new(at(0), quorum, self.names.ttl(), Duration::ZERO);
         while attempt.poll_ask().is_some() {}
         for (index, answer) in round.answers.iter().enumerate() {
             let vote = match answer {
-                Answer::None => continue,
-                Answer::Yes => Vote::Granted(FencingToken::MIN),
-                Answer::Other => Vote::Refused { held: other(), last_number: None },
-                Answer::Nothing => Vote::Unknown,
+                VoteAnswer::None => continue,
+                VoteAnswer::Yes => Vote::Granted(FencingToken::MIN),
+                VoteAnswer::Other => Vote::Refused { held: other(), last_number: None },
+                VoteAnswer::Nothing => Vote::Unknown,
             };
             attempt.handle_vote(at(round.age), NodeId(index), vote);
         }

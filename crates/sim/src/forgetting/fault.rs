@@ -2,14 +2,14 @@
 
 use super::{
     config::ForgettingFault,
-    model::Step,
+    model::ForgettingStep,
     server::MAX,
-    state::{Data, SERVERS, Server, State},
+    state::{Data, ForgettingServer, ForgettingState, SERVERS},
 };
 
 /// What goes wrong, where, and with whose data it goes on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ServerFault {
     pub(crate) what: ForgettingFault,
     pub(crate) server: usize,
     /// The server that it was a replica of; another than these has no data.
@@ -17,10 +17,15 @@ pub(crate) struct Fault {
 }
 
 /// All that may go wrong in this state.
-pub(crate) fn possible(state: &State, faults: &[ForgettingFault], steps: &mut Vec<Step>) {
+pub(crate) fn possible(
+    state: &ForgettingState,
+    faults: &[ForgettingFault],
+    steps: &mut Vec<ForgettingStep>,
+) {
     for &what in faults {
         for server in 0..SERVERS {
-            let mut strikes = |primary| steps.push(Step::Fault(Fault { what, server, primary }));
+            let mut strikes =
+                |primary| steps.push(ForgettingStep::Fault(ServerFault { what, server, primary }));
             match what {
                 ForgettingFault::Replicated => {
                     let others = (0..SERVERS).filter(|other| *other != server);
@@ -34,14 +39,15 @@ pub(crate) fn possible(state: &State, faults: &[ForgettingFault], steps: &mut Ve
     }
 }
 
-pub(crate) fn strike(state: &mut State, fault: Fault, span: u8) {
-    let Fault { what, server, primary } = fault;
+pub(crate) fn strike(state: &mut ForgettingState, fault: ServerFault, span: u8) {
+    let ServerFault { what, server, primary } = fault;
     let data = primary.map_or_else(Data::default, |primary| state.servers[primary].data);
-    let restarted = |state: &mut State, data| {
+    let restarted = |state: &mut ForgettingState, data| {
         let run = state.fresh();
         state.servers[server].run = run;
         let replid = state.fresh();
-        state.servers[server] = Server { data, run, replid, has_second_replid: false, uptime: 0 };
+        state.servers[server] =
+            ForgettingServer { data, run, replid, has_second_replid: false, uptime: 0 };
     };
     match what {
         ForgettingFault::RestartEmpty => restarted(state, Data::default()),
@@ -49,7 +55,7 @@ pub(crate) fn strike(state: &mut State, fault: Fault, span: u8) {
         ForgettingFault::Replicated => {
             let replid = state.fresh();
             let server = &mut state.servers[server];
-            *server = Server { data, replid, has_second_replid: true, ..*server };
+            *server = ForgettingServer { data, replid, has_second_replid: true, ..*server };
         }
         ForgettingFault::Flushed => state.servers[server].data = Data::default(),
         ForgettingFault::MarkerLost => state.servers[server].data.marker = None,

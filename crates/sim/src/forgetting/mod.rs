@@ -36,12 +36,12 @@ mod trace;
 
 pub use config::{ForgettingConfig, ForgettingFault, ForgettingRule};
 
-use self::{model::Model, print::print};
+use self::{model::ForgettingModel, print::print};
 use crate::{Limits, Report, search::search_world};
 
 /// Searches the states of clients at three servers that forget, breadth first, so that what is
 /// found is found by a shortest way.
 #[must_use]
 pub fn search_forgetting(config: &ForgettingConfig, limits: Limits) -> Report {
-    search_world(&Model::new(config.clone()), limits, print)
+    search_world(&ForgettingModel::new(config.clone()), limits, print)
 }

@@ -2,23 +2,26 @@
 
 use super::{
     config::{ForgettingConfig, ForgettingRule},
-    fault::{self, Fault},
-    server::{MAX, Names},
-    state::{Answer, Client, Data, Id, Mark, Phase, SERVERS, Server, State},
+    fault::{self, ServerFault},
+    server::{ClientTokens, MAX},
+    state::{
+        ClientPhase, Data, ForgettingClient, ForgettingServer, ForgettingState, Id, Mark, SERVERS,
+        VoteAnswer,
+    },
     trace::trace,
 };
 use crate::{Kind, Report, Violation, world::World};
 
 /// A world of some size, under some rule.
 #[derive(Debug)]
-pub(crate) struct Model {
+pub(crate) struct ForgettingModel {
     pub(crate) config: ForgettingConfig,
-    pub(crate) names: Names,
+    pub(crate) names: ClientTokens,
 }
 
 /// What can happen; clients and servers by their index.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
+pub(crate) enum ForgettingStep {
     /// A tick of time passes.
     Tick,
     /// A client sends its requests.
@@ -30,16 +33,16 @@ pub(crate) enum Step {
     /// A client ends without a word.
     End(u8),
     /// Something goes wrong.
-    Fault(Fault),
+    Fault(ServerFault),
 }
 
-impl Model {
+impl ForgettingModel {
     pub(crate) fn new(config: ForgettingConfig) -> Self {
-        let names = Names::new(&config);
+        let names = ClientTokens::new(&config);
         Self { config, names }
     }
 
-    fn tick(&self, state: &mut State) {
+    fn tick(&self, state: &mut ForgettingState) {
         let longest = u8::try_from(MAX).unwrap_or(u8::MAX);
         for server in &mut state.servers {
             server.uptime = (server.uptime + 1).min(self.config.span);
@@ -62,24 +65,26 @@ impl Model {
             let is_late = client.round.is_some_and(|round| round.age >= self.config.ttl);
             client.round.take_if(|_| is_late);
             match client.phase {
-                Phase::Asking if is_late => state.end(who),
-                Phase::Holding(1) if self.config.returns => client.phase = Phase::RanOut,
-                Phase::Holding(1) => state.end(who),
-                Phase::Holding(left) => client.phase = Phase::Holding(left - 1),
+                ClientPhase::Asking if is_late => state.end(who),
+                ClientPhase::Holding(1) if self.config.returns => {
+                    client.phase = ClientPhase::RanOut
+                }
+                ClientPhase::Holding(1) => state.end(who),
+                ClientPhase::Holding(left) => client.phase = ClientPhase::Holding(left - 1),
                 _ => {}
             }
         }
     }
 }
 
-impl World for Model {
-    type State = State;
-    type Step = Step;
+impl World for ForgettingModel {
+    type State = ForgettingState;
+    type Step = ForgettingStep;
 
     /// Servers that have served for long, under a marker that says so.
-    fn first(&self) -> State {
+    fn first(&self) -> ForgettingState {
         let span = self.config.span;
-        let server = |id: Id| Server {
+        let server = |id: Id| ForgettingServer {
             data: Data { lock: None, marker: Some(Mark::open(id, span)) },
             run: id,
             replid: id,
@@ -90,35 +95,38 @@ impl World for Model {
         if self.config.rule == ForgettingRule::NoIdentity {
             servers.iter_mut().for_each(|one| one.data.marker = Some(Mark::open(1, span)));
         }
-        let clients = vec![Client::default(); self.config.clients.into()];
-        State { servers, clients, budget: self.config.budget, gap: 0 }
+        let clients = vec![ForgettingClient::default(); self.config.clients.into()];
+        ForgettingState { servers, clients, budget: self.config.budget, gap: 0 }
     }
 
-    fn steps(&self, state: &State, steps: &mut Vec<Step>) {
+    fn steps(&self, state: &ForgettingState, steps: &mut Vec<ForgettingStep>) {
         steps.clear();
-        steps.push(Step::Tick);
+        steps.push(ForgettingStep::Tick);
         for who in 0..self.config.clients {
             let client = &state.clients[usize::from(who)];
             let answers = client.round.map(|round| round.answers);
-            let is_done = answers.is_none_or(|of| of.iter().all(|one| *one != Answer::None));
+            let is_done = answers.is_none_or(|of| of.iter().all(|one| *one != VoteAnswer::None));
             match client.phase {
-                Phase::Idle => steps.push(Step::Begin(who)),
-                Phase::Asking => {
-                    let is_refused =
-                        |answer: &Answer| matches!(answer, Answer::Other | Answer::Nothing);
+                ClientPhase::Idle => steps.push(ForgettingStep::Begin(who)),
+                ClientPhase::Asking => {
+                    let is_refused = |answer: &VoteAnswer| {
+                        matches!(answer, VoteAnswer::Other | VoteAnswer::Nothing)
+                    };
                     if answers.is_some_and(|answers| answers.iter().any(is_refused)) {
-                        steps.push(Step::Release(who));
+                        steps.push(ForgettingStep::Release(who));
                     }
                 }
-                Phase::Holding(_) => steps.extend([Step::Release(who), Step::End(who)]),
-                Phase::RanOut => steps.push(Step::End(who)),
+                ClientPhase::Holding(_) => {
+                    steps.extend([ForgettingStep::Release(who), ForgettingStep::End(who)])
+                }
+                ClientPhase::RanOut => steps.push(ForgettingStep::End(who)),
             }
-            if matches!(client.phase, Phase::Holding(_) | Phase::RanOut) && is_done {
-                steps.push(Step::Begin(who));
+            if matches!(client.phase, ClientPhase::Holding(_) | ClientPhase::RanOut) && is_done {
+                steps.push(ForgettingStep::Begin(who));
             }
             for (server, answer) in answers.into_iter().flatten().enumerate() {
-                if answer == Answer::None {
-                    steps.push(Step::Ask(who, server));
+                if answer == VoteAnswer::None {
+                    steps.push(ForgettingStep::Ask(who, server));
                 }
             }
         }
@@ -127,27 +135,27 @@ impl World for Model {
         }
     }
 
-    fn take(&self, state: &mut State, step: Step) -> Result<(), Violation> {
+    fn take(&self, state: &mut ForgettingState, step: ForgettingStep) -> Result<(), Violation> {
         match step {
-            Step::Tick => self.tick(state),
-            Step::Begin(who) => self.begin(state, who),
-            Step::Ask(who, server) => self.ask(state, who, server),
-            Step::Release(who) => state.release(who),
-            Step::End(who) => state.end(who),
-            Step::Fault(fault) => {
+            ForgettingStep::Tick => self.tick(state),
+            ForgettingStep::Begin(who) => self.begin(state, who),
+            ForgettingStep::Ask(who, server) => self.ask(state, who, server),
+            ForgettingStep::Release(who) => state.release(who),
+            ForgettingStep::End(who) => state.end(who),
+            ForgettingStep::Fault(fault) => {
                 state.budget -= 1;
                 state.gap = self.config.gap;
                 fault::strike(state, fault, self.config.span);
             }
         }
-        let holds = |client: &&Client| matches!(client.phase, Phase::Holding(_));
+        let holds = |client: &&ForgettingClient| matches!(client.phase, ClientPhase::Holding(_));
         match state.clients.iter().filter(holds).count() {
             0 | 1 => Ok(()),
             many => Err(Violation::new(Kind::TwoBelieve, format!("{many} hold the lock"))),
         }
     }
 
-    fn trace(&self, way: &[Step]) -> Vec<String> {
+    fn trace(&self, way: &[ForgettingStep]) -> Vec<String> {
         trace(self, way)
     }
 
@@ -155,36 +163,38 @@ impl World for Model {
     /// last TTL are over, at the latest.
     fn try_liveness(
         &self,
-        state: &State,
+        state: &ForgettingState,
         _: usize,
         report: &mut Report,
-    ) -> Result<(), (Violation, Vec<Step>)> {
+    ) -> Result<(), (Violation, Vec<ForgettingStep>)> {
         let (mut state, mut way) = (state.clone(), Vec::new());
-        let mut go = |state: &mut State, step| {
+        let mut go = |state: &mut ForgettingState, step| {
             way.push(step);
             self.take(state, step).map_err(|violation| (violation, way.clone()))
         };
         for who in 0..self.config.clients {
             match state.clients[usize::from(who)].phase {
-                Phase::Holding(_) | Phase::RanOut => go(&mut state, Step::End(who))?,
-                Phase::Asking => state.end(who),
-                Phase::Idle => {}
+                ClientPhase::Holding(_) | ClientPhase::RanOut => {
+                    go(&mut state, ForgettingStep::End(who))?
+                }
+                ClientPhase::Asking => state.end(who),
+                ClientPhase::Idle => {}
             }
         }
         report.tried += 1;
         for ticks in 0..=self.config.span + self.config.ttl {
-            go(&mut state, Step::Begin(0))?;
+            go(&mut state, ForgettingStep::Begin(0))?;
             for server in 0..SERVERS {
-                if state.clients[0].phase == Phase::Asking {
-                    go(&mut state, Step::Ask(0, server))?;
+                if state.clients[0].phase == ClientPhase::Asking {
+                    go(&mut state, ForgettingStep::Ask(0, server))?;
                 }
             }
-            if matches!(state.clients[0].phase, Phase::Holding(_)) {
+            if matches!(state.clients[0].phase, ClientPhase::Holding(_)) {
                 report.worst_ticks = report.worst_ticks.max(ticks);
                 return Ok(());
             }
-            go(&mut state, Step::Release(0))?;
-            go(&mut state, Step::Tick)?;
+            go(&mut state, ForgettingStep::Release(0))?;
+            go(&mut state, ForgettingStep::Tick)?;
         }
         let words = "nobody gets the lock".to_owned();
         Err((Violation::new(Kind::Stuck, words), way))

@@ -3,10 +3,13 @@
 
 use tenure_core::MarkerCause;
 
-use super::state::{Answer, Client, Data, Id, Known, Mark, Phase, SERVERS, Server, State};
+use super::state::{
+    ClientPhase, Data, ForgettingClient, ForgettingServer, ForgettingState, Id, KnownRun, Mark,
+    SERVERS, VoteAnswer,
+};
 use crate::print::{Fingerprint, digest};
 
-pub(crate) fn print(state: &State) -> Fingerprint {
+pub(crate) fn print(state: &ForgettingState) -> Fingerprint {
     let clients = u8::try_from(state.clients.len()).unwrap_or(u8::MAX);
     orders(clients).iter().map(|order| digest(&written(state, order))).min().unwrap_or_default()
 }
@@ -24,8 +27,8 @@ fn orders(clients: u8) -> Vec<Vec<u8>> {
 
 /// All there is of a state, taken apart in full, so that a new field cannot be left out: two
 /// different states would be one.
-fn written(state: &State, order: &[u8]) -> Vec<u8> {
-    let State { servers, clients, budget, gap } = state;
+fn written(state: &ForgettingState, order: &[u8]) -> Vec<u8> {
+    let ForgettingState { servers, clients, budget, gap } = state;
     let mut columns = [0, 1, 2].map(|index| column(&servers[index], clients, index, order));
     // Without the identities, and then by them.
     columns.sort();
@@ -43,12 +46,12 @@ fn written(state: &State, order: &[u8]) -> Vec<u8> {
         }
     }
     for who in order {
-        let Client { phase, round, known: _ } = &clients[usize::from(*who)];
+        let ForgettingClient { phase, round, known: _ } = &clients[usize::from(*who)];
         bytes.extend(match phase {
-            Phase::Idle => [0, 0],
-            Phase::Asking => [1, 0],
-            Phase::Holding(left) => [2, *left],
-            Phase::RanOut => [3, 0],
+            ClientPhase::Idle => [0, 0],
+            ClientPhase::Asking => [1, 0],
+            ClientPhase::Holding(left) => [2, *left],
+            ClientPhase::RanOut => [3, 0],
         });
         bytes.push(round.map_or(255, |round| round.age));
     }
@@ -56,8 +59,14 @@ fn written(state: &State, order: &[u8]) -> Vec<u8> {
 }
 
 /// What there is of one server, and its identities.
-fn column(server: &Server, clients: &[Client], index: usize, order: &[u8]) -> (Vec<u8>, Vec<Id>) {
-    let Server { data: Data { lock, marker }, run, replid, has_second_replid, uptime } = server;
+fn column(
+    server: &ForgettingServer,
+    clients: &[ForgettingClient],
+    index: usize,
+    order: &[u8],
+) -> (Vec<u8>, Vec<Id>) {
+    let ForgettingServer { data: Data { lock, marker }, run, replid, has_second_replid, uptime } =
+        server;
     let mut bytes = Vec::with_capacity(32);
     let mut ids = vec![*run, *replid];
     bytes.extend([u8::from(*has_second_replid), *uptime]);
@@ -81,15 +90,15 @@ fn column(server: &Server, clients: &[Client], index: usize, order: &[u8]) -> (V
     }
     for who in order {
         let client = &clients[usize::from(*who)];
-        let answer = client.round.map(|round: super::state::Round| round.answers[index]);
+        let answer = client.round.map(|round: super::state::VoteRound| round.answers[index]);
         bytes.push(match answer {
             None => 0,
-            Some(Answer::None) => 1,
-            Some(Answer::Yes) => 2,
-            Some(Answer::Other) => 3,
-            Some(Answer::Nothing) => 4,
+            Some(VoteAnswer::None) => 1,
+            Some(VoteAnswer::Yes) => 2,
+            Some(VoteAnswer::Other) => 3,
+            Some(VoteAnswer::Nothing) => 4,
         });
-        let Known { run, wait } = client.known[index];
+        let KnownRun { run, wait } = client.known[index];
         ids.push(run);
         bytes.push(wait);
     }

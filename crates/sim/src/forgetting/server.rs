@@ -10,18 +10,18 @@ use tenure_core::{
 
 use super::{
     config::{ForgettingConfig, ForgettingRule},
-    state::{Answer, ENDED, Id, Known, Mark, Server},
+    state::{ENDED, ForgettingServer, Id, KnownRun, Mark, VoteAnswer},
 };
 
 /// The words that stand for clients on a server.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct ClientTokens {
     key: LockKey,
     ttl: Ttl,
     tokens: Vec<Token>,
 }
 
-impl Names {
+impl ClientTokens {
     pub(crate) fn new(config: &ForgettingConfig) -> Self {
         let token = |random: u8| Token::new(random.into(), &HolderLabel::default());
         let ttl = Duration::from_millis(u64::from(config.ttl) * TICK_MS);
@@ -37,7 +37,7 @@ impl Names {
     }
 
     /// The server carries out an acquisition; whether it granted the lock.
-    pub(crate) fn acquire(&self, server: &mut Server, who: u8) -> bool {
+    pub(crate) fn acquire(&self, server: &mut ForgettingServer, who: u8) -> bool {
         let (key, token, ttl) = self.of(who);
         let proposal = tenure_core::FencingToken::new(NUMBER);
         let op = Op::Acquire { key, token, ttl, proposal, place: None };
@@ -48,7 +48,7 @@ impl Names {
     }
 
     /// The server carries out a renewal.
-    pub(crate) fn renew(&self, server: &mut Server, who: u8) -> RenewalAnswer {
+    pub(crate) fn renew(&self, server: &mut ForgettingServer, who: u8) -> RenewalAnswer {
         let (key, token, ttl) = self.of(who);
         match self.apply(server, &Op::Renew(vec![RenewRequest { key, token, ttl }])) {
             Reply::Renewed(mut answers) => answers.remove(0),
@@ -57,12 +57,12 @@ impl Names {
     }
 
     /// A token asks for the lease that it had.
-    pub(crate) fn resume(&self, server: &mut Server, who: u8) -> Answer {
+    pub(crate) fn resume(&self, server: &mut ForgettingServer, who: u8) -> VoteAnswer {
         let (key, token, ttl) = self.of(who);
         match self.apply(server, &Op::Resume { key, token, ttl }) {
-            Reply::Granted(_) => Answer::Yes,
-            Reply::Held(_) => Answer::Other,
-            _ => Answer::Nothing,
+            Reply::Granted(_) => VoteAnswer::Yes,
+            Reply::Held(_) => VoteAnswer::Other,
+            _ => VoteAnswer::Nothing,
         }
     }
 
@@ -70,7 +70,7 @@ impl Names {
         (self.key.clone(), self.tokens[usize::from(who)].clone(), self.ttl)
     }
 
-    fn apply(&self, server: &mut Server, op: &Op) -> Reply {
+    fn apply(&self, server: &mut ForgettingServer, op: &Op) -> Reply {
         let stored = |bytes: &[u8], left: u8| {
             let ends_ms = Some(NOW.ttl_ms + u64::from(left) * TICK_MS);
             Stored { value: Value::Bytes(bytes.to_vec()), ends_ms }
@@ -99,8 +99,8 @@ impl Names {
 /// Whether what the server says of this client's key counts, by the rule; it may write its marker.
 pub(crate) fn is_eligible(
     config: &ForgettingConfig,
-    server: &mut Server,
-    known: &mut Known,
+    server: &mut ForgettingServer,
+    known: &mut KnownRun,
 ) -> bool {
     let rule = config.rule;
     match rule {
@@ -137,7 +137,7 @@ pub(crate) fn is_eligible(
 /// The real rule, on a marker that is put together from what passed since.
 fn check(
     config: &ForgettingConfig,
-    server: &mut Server,
+    server: &mut ForgettingServer,
     (run, replid): (Id, Id),
     mode: MarkerMode,
 ) -> Eligibility {

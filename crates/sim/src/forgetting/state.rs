@@ -12,9 +12,9 @@ pub(crate) const ENDED: u8 = 9;
 pub(crate) type Id = u8;
 
 #[derive(Clone, Debug)]
-pub(crate) struct State {
-    pub(crate) servers: [Server; SERVERS],
-    pub(crate) clients: Vec<Client>,
+pub(crate) struct ForgettingState {
+    pub(crate) servers: [ForgettingServer; SERVERS],
+    pub(crate) clients: Vec<ForgettingClient>,
     pub(crate) budget: u8,
     /// Ticks until something may go wrong again.
     pub(crate) gap: u8,
@@ -22,7 +22,7 @@ pub(crate) struct State {
 
 /// One server; times are ticks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Server {
+pub(crate) struct ForgettingServer {
     pub(crate) data: Data,
     pub(crate) run: Id,
     pub(crate) replid: Id,
@@ -54,16 +54,16 @@ pub(crate) struct Mark {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Client {
-    pub(crate) phase: Phase,
+pub(crate) struct ForgettingClient {
+    pub(crate) phase: ClientPhase,
     /// Ticks since the requests under way were sent, and what each server answered.
-    pub(crate) round: Option<Round>,
+    pub(crate) round: Option<VoteRound>,
     /// What it knows of each server, under the rules by which clients remember.
-    pub(crate) known: [Known; SERVERS],
+    pub(crate) known: [KnownRun; SERVERS],
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum ClientPhase {
     #[default]
     Idle,
     Asking,
@@ -74,13 +74,13 @@ pub(crate) enum Phase {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Round {
+pub(crate) struct VoteRound {
     pub(crate) age: u8,
-    pub(crate) answers: [Answer; SERVERS],
+    pub(crate) answers: [VoteAnswer; SERVERS],
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum VoteAnswer {
     #[default]
     None,
     /// The key is there, and it counts.
@@ -93,17 +93,17 @@ pub(crate) enum Answer {
 
 /// What a client knows of a server.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownRun {
     /// The last run that it met; 0 before the first.
     pub(crate) run: Id,
     /// Ticks until it trusts that run.
     pub(crate) wait: u8,
 }
 
-impl State {
+impl ForgettingState {
     /// An identity that nobody has or remembers.
     pub(crate) fn fresh(&self) -> Id {
-        let of_server = |server: &Server| {
+        let of_server = |server: &ForgettingServer| {
             let marker = server.data.marker.map_or([0; 2], |mark| [mark.run, mark.replid]);
             [server.run, server.replid, marker[0], marker[1]]
         };
@@ -123,7 +123,7 @@ impl State {
             }
         }
         let client = &mut self.clients[usize::from(who)];
-        (client.phase, client.round) = (Phase::Idle, None);
+        (client.phase, client.round) = (ClientPhase::Idle, None);
     }
 
     /// A client gives up: its release reaches all servers.

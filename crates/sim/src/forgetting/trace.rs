@@ -4,16 +4,16 @@ use std::fmt;
 
 use super::{
     config::ForgettingFault,
-    fault::Fault,
-    model::{Model, Step},
-    state::{Answer, ENDED, Phase, State},
+    fault::ServerFault,
+    model::{ForgettingModel, ForgettingStep},
+    state::{ClientPhase, ENDED, ForgettingState, VoteAnswer},
 };
 use crate::world::World;
 
 /// The steps of a way, each with what the servers keep after it.
-pub(crate) fn trace(model: &Model, way: &[Step]) -> Vec<String> {
+pub(crate) fn trace(model: &ForgettingModel, way: &[ForgettingStep]) -> Vec<String> {
     let mut state = model.first();
-    let take = |step: &Step| {
+    let take = |step: &ForgettingStep| {
         let before = state.clone();
         let then = match model.take(&mut state, *step) {
             Ok(()) => String::new(),
@@ -24,28 +24,28 @@ pub(crate) fn trace(model: &Model, way: &[Step]) -> Vec<String> {
     way.iter().map(take).collect()
 }
 
-fn in_words(before: &State, after: &State, step: Step) -> String {
+fn in_words(before: &ForgettingState, after: &ForgettingState, step: ForgettingStep) -> String {
     match step {
-        Step::Tick => "a tick".into(),
-        Step::Begin(who) => match before.clients[usize::from(who)].phase {
-            Phase::Idle => format!("client {who}, which is new, asks"),
-            Phase::Asking | Phase::Holding(_) => format!("client {who} renews"),
-            Phase::RanOut => format!("client {who}, whose lease ran out, asks for it"),
+        ForgettingStep::Tick => "a tick".into(),
+        ForgettingStep::Begin(who) => match before.clients[usize::from(who)].phase {
+            ClientPhase::Idle => format!("client {who}, which is new, asks"),
+            ClientPhase::Asking | ClientPhase::Holding(_) => format!("client {who} renews"),
+            ClientPhase::RanOut => format!("client {who}, whose lease ran out, asks for it"),
         },
-        Step::Ask(who, server) => {
+        ForgettingStep::Ask(who, server) => {
             let client = &after.clients[usize::from(who)];
             let answer = client.round.map(|round| round.answers[server]);
             let words = match answer {
-                Some(Answer::Other) => "it is another's",
-                Some(Answer::Nothing) => "no vote",
-                Some(Answer::None | Answer::Yes) => "yes",
+                Some(VoteAnswer::Other) => "it is another's",
+                Some(VoteAnswer::Nothing) => "no vote",
+                Some(VoteAnswer::None | VoteAnswer::Yes) => "yes",
                 None => "yes, and it holds the lock",
             };
             format!("s{server} to client {who}: {words}")
         }
-        Step::Release(who) => format!("client {who} releases"),
-        Step::End(who) => format!("client {who} ends"),
-        Step::Fault(Fault { what, server, primary }) => {
+        ForgettingStep::Release(who) => format!("client {who} releases"),
+        ForgettingStep::End(who) => format!("client {who} ends"),
+        ForgettingStep::Fault(ServerFault { what, server, primary }) => {
             let what = match (what, primary) {
                 (ForgettingFault::RestartEmpty, _) => "restarts empty".to_owned(),
                 (ForgettingFault::RestartKept, _) => "restarts with its data".to_owned(),
@@ -65,7 +65,7 @@ fn in_words(before: &State, after: &State, step: Step) -> String {
 }
 
 /// What the servers keep.
-struct Servers<'a>(&'a State);
+struct Servers<'a>(&'a ForgettingState);
 
 impl fmt::Display for Servers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,19 +2,19 @@
 
 use super::{
     config::Timing,
-    state::{Number, Phase, State},
+    state::{AttemptPhase, Number, QuorumState},
 };
 use crate::{Kind, Violation};
 
 /// An attempt returns with this number, and holds.
 pub(crate) fn returns(
-    state: &mut State,
+    state: &mut QuorumState,
     who: u8,
     number: Number,
     timing: Timing,
 ) -> Result<(), Violation> {
     let attempt = &mut state.attempts[usize::from(who)];
-    (attempt.phase, attempt.number) = (Phase::Holding, Some(number));
+    (attempt.phase, attempt.number) = (AttemptPhase::Holding, Some(number));
     let earlier = attempt.earlier;
     for (other, attempt) in (0..).zip(&state.attempts).filter(|(other, _)| *other != who) {
         let Some(others) = attempt.number else { continue };
@@ -27,7 +27,7 @@ pub(crate) fn returns(
             continue;
         } else if number < others {
             Kind::ReturnOrder
-        } else if attempt.phase == Phase::Holding {
+        } else if attempt.phase == AttemptPhase::Holding {
             Kind::TwoBelieve
         } else {
             continue;

@@ -49,12 +49,12 @@ mod trace;
 
 pub use config::{NumbersConfig, NumbersFlaw, Timing};
 
-use self::{model::Model, print::print};
+use self::{model::QuorumModel, print::print};
 use crate::{Limits, Report, search::search_world};
 
 /// Searches the states of attempts at three nodes, breadth first, so that what is found is found by
 /// a shortest way. Liveness is not tried.
 #[must_use]
 pub fn search_numbers(config: NumbersConfig, limits: Limits) -> Report {
-    search_world(&Model::new(config), limits, print)
+    search_world(&QuorumModel::new(config), limits, print)
 }

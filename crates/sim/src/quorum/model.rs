@@ -7,50 +7,55 @@ use tenure_core::{Attempt, NodeId, Outcome, Quorum};
 use super::{
     check::returns,
     config::{NumbersConfig, NumbersFlaw},
-    names::{BEGIN, HERE, Names},
+    names::{AttemptTokens, BEGIN, HERE},
     state::{
-        Ask, Confirm, Heard, Line, NODES, Node, Number, Phase, State, Suspect, Try, number, token,
+        AttemptPhase, Confirm, Heard, LockRequest, ModelAttempt, NODES, NodeRow, NodeTraffic,
+        Number, QuorumState, Suspect, number, token,
     },
-    step::Step,
+    step::QuorumStep,
     trace::trace,
 };
 use crate::{Violation, world::World};
 
 /// A world of some size, with what is broken in it.
 #[derive(Debug)]
-pub(crate) struct Model {
+pub(crate) struct QuorumModel {
     pub(crate) config: NumbersConfig,
-    pub(crate) names: Names,
+    pub(crate) names: AttemptTokens,
 }
 
-impl World for Model {
-    type State = State;
-    type Step = Step;
+impl World for QuorumModel {
+    type State = QuorumState;
+    type Step = QuorumStep;
 
-    fn first(&self) -> State {
-        State::new(self.config.attempts, self.config.last, self.config.losses)
+    fn first(&self) -> QuorumState {
+        QuorumState::new(self.config.attempts, self.config.last, self.config.losses)
     }
 
-    fn steps(&self, state: &State, steps: &mut Vec<Step>) {
+    fn steps(&self, state: &QuorumState, steps: &mut Vec<QuorumStep>) {
         self.possible(state, steps);
     }
 
-    fn take(&self, state: &mut State, step: Step) -> Result<(), Violation> {
+    fn take(&self, state: &mut QuorumState, step: QuorumStep) -> Result<(), Violation> {
         match step {
-            Step::Begin(who) => begin(state, who),
-            Step::Run(who, node) => self.run_ask(state, who, node)?,
-            Step::RunConfirm(who, node, round) => self.run_confirm(state, who, node, round)?,
-            Step::Vote(who, node) => {
-                if let Ask::Replied(heard) = state.line(who, node).ask {
+            QuorumStep::Begin(who) => begin(state, who),
+            QuorumStep::Run(who, node) => self.run_ask(state, who, node)?,
+            QuorumStep::RunConfirm(who, node, round) => {
+                self.run_confirm(state, who, node, round)?
+            }
+            QuorumStep::Vote(who, node) => {
+                if let LockRequest::Replied(heard) = state.line(who, node).ask {
                     self.vote(state, who, node, heard)?;
                 }
             }
-            Step::NoVote(who, node) => self.vote(state, who, node, Heard::Nothing)?,
-            Step::Confirmed(who, node, round) => self.confirmed(state, who, node, round, true)?,
-            Step::NotConfirmed(who, node, round) => {
+            QuorumStep::NoVote(who, node) => self.vote(state, who, node, Heard::Nothing)?,
+            QuorumStep::Confirmed(who, node, round) => {
+                self.confirmed(state, who, node, round, true)?
+            }
+            QuorumStep::NotConfirmed(who, node, round) => {
                 self.confirmed(state, who, node, round, false)?;
             }
-            Step::Grace(who) => {
+            QuorumStep::Grace(who) => {
                 if let Some(machine) = &mut state.attempts[usize::from(who)].machine
                     && let Some(timer) = machine.poll_timer()
                 {
@@ -58,51 +63,57 @@ impl World for Model {
                     self.go_on(state, who)?;
                 }
             }
-            Step::Crash(who) => {
+            QuorumStep::Crash(who) => {
                 end(state, who, 0);
                 over(state, who);
             }
-            Step::GiveUp(who) => over(state, who),
-            Step::Release(who, node) => self.run_release(state, who, node)?,
-            Step::Vanish(node) => state.nodes[node].owner = None,
-            Step::Lose(node) => lose(state, node),
-            Step::Read(node, other) => {
+            QuorumStep::GiveUp(who) => over(state, who),
+            QuorumStep::Release(who, node) => self.run_release(state, who, node)?,
+            QuorumStep::Vanish(node) => state.nodes[node].owner = None,
+            QuorumStep::Lose(node) => lose(state, node),
+            QuorumStep::Read(node, other) => {
                 let last = state.nodes[other].last;
                 if let Some(suspect) = &mut state.nodes[node].suspect {
                     suspect.read |= 1 << other;
                     suspect.largest = suspect.largest.max(last);
                 }
             }
-            Step::Repair(node) => {
+            QuorumStep::Repair(node) => {
                 let node = &mut state.nodes[node];
                 node.last = node.suspect.take().map_or(node.last, |s| s.largest.max(node.last));
             }
         }
         forget(state);
         if self.config.flaw == Some(NumbersFlaw::NoSuspect) {
-            let waits = |node: &Node| node.suspect.as_ref().is_some_and(|s| s.delay == 0);
+            let waits = |node: &NodeRow| node.suspect.as_ref().is_some_and(|s| s.delay == 0);
             state.nodes.iter_mut().filter(|node| waits(node)).for_each(|node| node.suspect = None);
         }
         Ok(())
     }
 
-    fn trace(&self, way: &[Step]) -> Vec<String> {
+    fn trace(&self, way: &[QuorumStep]) -> Vec<String> {
         trace(self, way)
     }
 }
 
-impl Model {
+impl QuorumModel {
     pub(crate) fn new(config: NumbersConfig) -> Self {
-        Self { config, names: Names::new(config.attempts) }
+        Self { config, names: AttemptTokens::new(config.attempts) }
     }
 
     /// A vote arrives, or is waited for no longer.
-    fn vote(&self, state: &mut State, who: u8, node: usize, heard: Heard) -> Result<(), Violation> {
+    fn vote(
+        &self,
+        state: &mut QuorumState,
+        who: u8,
+        node: usize,
+        heard: Heard,
+    ) -> Result<(), Violation> {
         let line = state.line(who, node);
         line.ask = match (line.ask, heard) {
-            (Ask::Sent, _) => Ask::Late,
-            (_, Heard::Ours(last)) => Ask::Done(last),
-            _ => Ask::Done(0),
+            (LockRequest::Sent, _) => LockRequest::Late,
+            (_, Heard::Ours(last)) => LockRequest::Done(last),
+            _ => LockRequest::Done(0),
         };
         if let Some(machine) = &mut state.attempts[usize::from(who)].machine {
             Rc::make_mut(machine).handle_vote(HERE, NodeId(node), heard.vote());
@@ -113,7 +124,7 @@ impl Model {
     /// A confirmation is answered, or waited for no longer.
     fn confirmed(
         &self,
-        state: &mut State,
+        state: &mut QuorumState,
         who: u8,
         node: usize,
         round: usize,
@@ -135,7 +146,7 @@ impl Model {
     }
 
     /// Does what the attempt wants, after something has happened to it.
-    fn go_on(&self, state: &mut State, who: u8) -> Result<(), Violation> {
+    fn go_on(&self, state: &mut QuorumState, who: u8) -> Result<(), Violation> {
         let attempt = &mut state.attempts[usize::from(who)];
         let Some(machine) = &mut attempt.machine else { return Ok(()) };
         while let Some((NodeId(node), least)) = Rc::make_mut(machine).poll_confirm() {
@@ -164,9 +175,9 @@ impl Model {
     }
 
     /// The number that a flaw is content with.
-    fn too_soon(&self, lines: &[Line; NODES]) -> Option<Number> {
-        let heard = |line: &Line| match line.ask {
-            Ask::Done(number) if number > 0 => Some(number),
+    fn too_soon(&self, lines: &[NodeTraffic; NODES]) -> Option<Number> {
+        let heard = |line: &NodeTraffic| match line.ask {
+            LockRequest::Done(number) if number > 0 => Some(number),
             _ => None,
         };
         let mut heard: Vec<_> = lines.iter().filter_map(heard).collect();
@@ -180,28 +191,29 @@ impl Model {
 }
 
 /// An attempt begins, and asks all nodes.
-fn begin(state: &mut State, who: u8) {
-    let returned = |(other, attempt): (u8, &Try)| u8::from(attempt.number.is_some()) << other;
+fn begin(state: &mut QuorumState, who: u8) {
+    let returned =
+        |(other, attempt): (u8, &ModelAttempt)| u8::from(attempt.number.is_some()) << other;
     let earlier = (0..).zip(&state.attempts).map(returned).sum();
     let quorum = Quorum::new(NODES).expect("a quorum");
     let ttl = tenure_core::Ttl::new(Duration::from_secs(10)).expect("a TTL");
     let mut machine = Attempt::new(BEGIN, quorum, ttl, Duration::ZERO);
     let attempt = &mut state.attempts[usize::from(who)];
     while let Some(NodeId(node)) = machine.poll_ask() {
-        attempt.lines[node].ask = Ask::Sent;
+        attempt.lines[node].ask = LockRequest::Sent;
     }
-    (attempt.phase, attempt.earlier) = (Phase::Asking, earlier);
+    (attempt.phase, attempt.earlier) = (AttemptPhase::Asking, earlier);
     attempt.machine = Some(Rc::new(machine));
 }
 
 /// An attempt sends nothing else. What is under way may still be executed.
-fn end(state: &mut State, who: u8, leaves: Number) {
+fn end(state: &mut QuorumState, who: u8, leaves: Number) {
     let attempt = &mut state.attempts[usize::from(who)];
     (attempt.machine, attempt.leaves) = (None, leaves);
     for line in &mut attempt.lines {
         line.ask = match line.ask {
-            Ask::Sent | Ask::Late => Ask::Late,
-            _ => Ask::Done(0),
+            LockRequest::Sent | LockRequest::Late => LockRequest::Late,
+            _ => LockRequest::Done(0),
         };
         for confirm in &mut line.confirms {
             *confirm = match *confirm {
@@ -213,8 +225,8 @@ fn end(state: &mut State, who: u8, leaves: Number) {
 }
 
 /// Nothing hangs on an attempt any more.
-fn over(state: &mut State, who: u8) {
-    state.attempts[usize::from(who)].phase = Phase::Over;
+fn over(state: &mut QuorumState, who: u8) {
+    state.attempts[usize::from(who)].phase = AttemptPhase::Over;
     for node in &mut state.nodes {
         if let Some(suspect) = &mut node.suspect {
             suspect.delay &= !(1 << who);
@@ -223,14 +235,14 @@ fn over(state: &mut State, who: u8) {
 }
 
 /// Forgets what can change nothing any more.
-fn forget(state: &mut State) {
+fn forget(state: &mut QuorumState) {
     for (who, attempt) in (0..).zip(&mut state.attempts) {
-        if attempt.machine.is_some() || attempt.phase == Phase::Idle {
+        if attempt.machine.is_some() || attempt.phase == AttemptPhase::Idle {
             continue;
         }
         let mut owns = false;
         for (line, node) in attempt.lines.iter_mut().zip(&state.nodes) {
-            let may_own = node.owner == Some(who) || line.ask == Ask::Late;
+            let may_own = node.owner == Some(who) || line.ask == LockRequest::Late;
             owns |= may_own;
             for confirm in &mut line.confirms {
                 if matches!(confirm, Confirm::Late(number) if !may_own || *number <= node.last) {
@@ -246,18 +258,18 @@ fn forget(state: &mut State) {
 }
 
 /// A node comes back without what it kept.
-fn lose(state: &mut State, node: usize) {
+fn lose(state: &mut QuorumState, node: usize) {
     state.losses -= 1;
-    let hangs = |(who, attempt): (u8, &Try)| {
-        u8::from(matches!(attempt.phase, Phase::Asking | Phase::Holding)) << who
+    let hangs = |(who, attempt): (u8, &ModelAttempt)| {
+        u8::from(matches!(attempt.phase, AttemptPhase::Asking | AttemptPhase::Holding)) << who
     };
     let delay = (0..).zip(&state.attempts).map(hangs).sum();
     let suspect = Some(Suspect { delay, ..Suspect::default() });
-    state.nodes[node] = Node { suspect, ..Node::default() };
+    state.nodes[node] = NodeRow { suspect, ..NodeRow::default() };
 }
 
-impl State {
-    pub(crate) fn line(&mut self, who: u8, node: usize) -> &mut Line {
+impl QuorumState {
+    pub(crate) fn line(&mut self, who: u8, node: usize) -> &mut NodeTraffic {
         &mut self.attempts[usize::from(who)].lines[node]
     }
 }

@@ -7,12 +7,12 @@ use tenure_core::{
     Token, Ttl, Value,
 };
 
-use super::state::{Node, number, token};
+use super::state::{NodeRow, number, token};
 use crate::{Kind, Violation};
 
 /// The words that stand for attempts on a server.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct AttemptTokens {
     pub(crate) key: LockKey,
     pub(crate) ttl: Ttl,
     pub(crate) tokens: Vec<Token>,
@@ -25,7 +25,7 @@ const NOW: NodeTime = NodeTime { ttl_ms: 1_000_000, wall_us: 1 };
 pub(crate) const BEGIN: Timestamp = Timestamp::from_nanos(1_000_000_000);
 pub(crate) const HERE: Timestamp = Timestamp::from_nanos(1_001_000_000);
 
-impl Names {
+impl AttemptTokens {
     pub(crate) fn new(attempts: u8) -> Self {
         let token_of = |random: u8| Token::new(random.into(), &HolderLabel::default());
         Self {
@@ -40,7 +40,7 @@ impl Names {
     }
 
     /// Carries out an op at a node, by the model that the scripts are tested against.
-    pub(crate) fn carry_out(&self, node: &mut Node, op: &Op) -> Result<Reply, Violation> {
+    pub(crate) fn carry_out(&self, node: &mut NodeRow, op: &Op) -> Result<Reply, Violation> {
         let ends_ms = Some(NOW.ttl_ms + self.ttl.as_millis());
         let stored = |bytes: &[u8]| Some(Stored { value: Value::Bytes(bytes.to_vec()), ends_ms });
         let mut row = Row {
@@ -57,7 +57,7 @@ impl Names {
     }
 
     /// Keeps a row in the state; what no client of ours writes is a fault of the node's model.
-    fn keep(&self, row: &Row, node: &mut Node) -> Result<(), Violation> {
+    fn keep(&self, row: &Row, node: &mut NodeRow) -> Result<(), Violation> {
         let fault = |words: &str| Err(Violation::new(Kind::Row, words.into()));
         node.owner = None;
         match &row.lock {

@@ -2,13 +2,16 @@
 
 use std::hash::{Hash, Hasher};
 
-use super::state::{Ask, Confirm, Heard, Line, Node, Number, Phase, State, Suspect, Try};
+use super::state::{
+    AttemptPhase, Confirm, Heard, LockRequest, ModelAttempt, NodeRow, NodeTraffic, Number,
+    QuorumState, Suspect,
+};
 use crate::print::{Fingerprint, digest};
 
 /// What there is of each node is put in order, and all of it taken apart in full, so that a new
 /// field cannot be left out: two different states would be one.
-pub(crate) fn print(state: &State) -> Fingerprint {
-    let State { nodes, attempts, losses } = state;
+pub(crate) fn print(state: &QuorumState) -> Fingerprint {
+    let QuorumState { nodes, attempts, losses } = state;
     let mut columns = [0, 1, 2].map(|index| (column(&nodes[index], attempts, index), index));
     columns.sort();
     let mut bytes = vec![*losses];
@@ -20,7 +23,7 @@ pub(crate) fn print(state: &State) -> Fingerprint {
         bytes.push(places.fold(0, |bits, bit| bits << 1 | bit));
     }
     for attempt in attempts {
-        let Try { phase, machine, lines: _, number, earlier, leaves } = attempt;
+        let ModelAttempt { phase, machine, lines: _, number, earlier, leaves } = attempt;
         bytes.extend([phase_of(*phase), *earlier, number.unwrap_or(0), *leaves]);
         if let Some(machine) = machine {
             bytes.extend(hash(&machine.progress()).to_le_bytes());
@@ -30,15 +33,15 @@ pub(crate) fn print(state: &State) -> Fingerprint {
     digest(&bytes)
 }
 
-fn column(node: &Node, attempts: &[Try], index: usize) -> Vec<u8> {
-    let Node { owner, last, suspect } = node;
+fn column(node: &NodeRow, attempts: &[ModelAttempt], index: usize) -> Vec<u8> {
+    let NodeRow { owner, last, suspect } = node;
     let mut bytes = Vec::with_capacity(64);
     bytes.extend([owner.unwrap_or(255), *last, u8::from(suspect.is_some())]);
     if let Some(Suspect { delay, read: _, largest }) = suspect {
         bytes.extend([*delay, *largest]);
     }
-    for attempt in attempts.iter().filter(|attempt| attempt.phase != Phase::Idle) {
-        let Line { ask, confirms, tainted } = &attempt.lines[index];
+    for attempt in attempts.iter().filter(|attempt| attempt.phase != AttemptPhase::Idle) {
+        let NodeTraffic { ask, confirms, tainted } = &attempt.lines[index];
         bytes.extend(ask_of(*ask));
         let mut confirms = confirms.map(confirm_of);
         confirms.sort_unstable();
@@ -51,13 +54,13 @@ fn column(node: &Node, attempts: &[Try], index: usize) -> Vec<u8> {
     bytes
 }
 
-fn ask_of(ask: Ask) -> [u8; 3] {
+fn ask_of(ask: LockRequest) -> [u8; 3] {
     match ask {
-        Ask::None => [0, 0, 0],
-        Ask::Sent => [1, 0, 0],
-        Ask::Late => [2, 0, 0],
-        Ask::Replied(heard) => [3, heard_of(heard).0, heard_of(heard).1],
-        Ask::Done(number) => [4, number, 0],
+        LockRequest::None => [0, 0, 0],
+        LockRequest::Sent => [1, 0, 0],
+        LockRequest::Late => [2, 0, 0],
+        LockRequest::Replied(heard) => [3, heard_of(heard).0, heard_of(heard).1],
+        LockRequest::Done(number) => [4, number, 0],
     }
 }
 
@@ -79,12 +82,12 @@ const fn heard_of(heard: Heard) -> (u8, Number) {
     }
 }
 
-const fn phase_of(phase: Phase) -> u8 {
+const fn phase_of(phase: AttemptPhase) -> u8 {
     match phase {
-        Phase::Idle => 0,
-        Phase::Asking => 1,
-        Phase::Holding => 2,
-        Phase::Over => 3,
+        AttemptPhase::Idle => 0,
+        AttemptPhase::Asking => 1,
+        AttemptPhase::Holding => 2,
+        AttemptPhase::Over => 3,
     }
 }
 

@@ -4,14 +4,19 @@ use tenure_core::{Confirmation, FenceFault, Op, Reply};
 
 use super::{
     config::NumbersFlaw,
-    model::Model,
-    state::{Ask, Confirm, FAR, Heard, Node, Number, State, number, token},
+    model::QuorumModel,
+    state::{Confirm, FAR, Heard, LockRequest, NodeRow, Number, QuorumState, number, token},
 };
 use crate::{Kind, Violation};
 
-impl Model {
+impl QuorumModel {
     /// A node carries out a request for the lock.
-    pub(crate) fn run_ask(&self, state: &mut State, who: u8, node: usize) -> Result<(), Violation> {
+    pub(crate) fn run_ask(
+        &self,
+        state: &mut QuorumState,
+        who: u8,
+        node: usize,
+    ) -> Result<(), Violation> {
         let proposals = &self.config.proposals;
         let proposed = proposals[usize::from(who).min(proposals.len() - 1)];
         let op = Op::Acquire {
@@ -34,8 +39,8 @@ impl Model {
         line.tainted |= is_suspect;
         let counts = !is_suspect || heard == Heard::Other;
         line.ask = match line.ask {
-            Ask::Sent => Ask::Replied(if counts { heard } else { Heard::Nothing }),
-            _ => Ask::Done(0),
+            LockRequest::Sent => LockRequest::Replied(if counts { heard } else { Heard::Nothing }),
+            _ => LockRequest::Done(0),
         };
         Ok(())
     }
@@ -43,7 +48,7 @@ impl Model {
     /// A node carries out a confirmation.
     pub(crate) fn run_confirm(
         &self,
-        state: &mut State,
+        state: &mut QuorumState,
         who: u8,
         node: usize,
         round: usize,
@@ -62,7 +67,7 @@ impl Model {
         if is_suspect || line.tainted {
             heard = Heard::Nothing;
         }
-        let granted = matches!(line.ask, Ask::Done(last) if last > 0);
+        let granted = matches!(line.ask, LockRequest::Done(last) if last > 0);
         if self.config.flaw == Some(NumbersFlaw::CountLostGrants)
             && !granted
             && matches!(heard, Heard::Ours(_))
@@ -75,7 +80,7 @@ impl Model {
         Ok(())
     }
 
-    fn confirm(&self, node: &mut Node, who: u8, least: Number) -> Result<Heard, Violation> {
+    fn confirm(&self, node: &mut NodeRow, who: u8, least: Number) -> Result<Heard, Violation> {
         self.forget_bound(node, who, least);
         if self.config.flaw == Some(NumbersFlaw::UnconditionalWriteBack) {
             node.last = node.last.max(least);
@@ -104,7 +109,7 @@ impl Model {
     /// A node carries out a release.
     pub(crate) fn run_release(
         &self,
-        state: &mut State,
+        state: &mut QuorumState,
         who: u8,
         node: usize,
     ) -> Result<(), Violation> {
@@ -124,7 +129,7 @@ impl Model {
     }
 
     /// The flaw by which a number is written however far ahead it is.
-    fn forget_bound(&self, node: &mut Node, who: u8, number: Number) {
+    fn forget_bound(&self, node: &mut NodeRow, who: u8, number: Number) {
         if self.config.flaw == Some(NumbersFlaw::NoBound) && node.owner == Some(who) {
             node.last = node.last.max(number);
         }
@@ -132,7 +137,7 @@ impl Model {
 }
 
 /// A node whose numbers were near its clock still has such: only its own may be far ahead.
-fn not_spoiled(before: Number, node: &Node) -> Result<(), Violation> {
+fn not_spoiled(before: Number, node: &NodeRow) -> Result<(), Violation> {
     if before < FAR && node.last >= FAR {
         let words = format!("{} after {before}", node.last);
         return Err(Violation::new(Kind::Spoiled, words));

@@ -11,16 +11,16 @@ pub(crate) type Number = u8;
 pub(crate) const NODES: usize = 3;
 
 #[derive(Clone, Debug)]
-pub(crate) struct State {
-    pub(crate) nodes: [Node; NODES],
-    pub(crate) attempts: Vec<Try>,
+pub(crate) struct QuorumState {
+    pub(crate) nodes: [NodeRow; NODES],
+    pub(crate) attempts: Vec<ModelAttempt>,
     /// How often a node may still come back without what it kept.
     pub(crate) losses: u8,
 }
 
 /// What a node keeps: the lock's row, taken apart; and what clients know of the node.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Node {
+pub(crate) struct NodeRow {
     pub(crate) owner: Option<u8>,
     pub(crate) last: Number,
     /// It came back without what it kept, and was not repaired since.
@@ -39,7 +39,7 @@ pub(crate) struct Suspect {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum AttemptPhase {
     Idle,
     Asking,
     Holding,
@@ -49,11 +49,11 @@ pub(crate) enum Phase {
 
 /// One attempt.
 #[derive(Clone, Debug)]
-pub(crate) struct Try {
-    pub(crate) phase: Phase,
+pub(crate) struct ModelAttempt {
+    pub(crate) phase: AttemptPhase,
     /// While it asks.
     pub(crate) machine: Option<Rc<Attempt>>,
-    pub(crate) lines: [Line; NODES],
+    pub(crate) lines: [NodeTraffic; NODES],
     /// What it returned.
     pub(crate) number: Option<Number>,
     /// Attempts that had returned before it began, one bit each.
@@ -64,8 +64,8 @@ pub(crate) struct Try {
 
 /// What is under way between an attempt and a node.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Line {
-    pub(crate) ask: Ask,
+pub(crate) struct NodeTraffic {
+    pub(crate) ask: LockRequest,
     /// One for each round.
     pub(crate) confirms: [Confirm; 2],
     /// It was asked when it was suspect: it never counts for this attempt.
@@ -74,7 +74,7 @@ pub(crate) struct Line {
 
 /// The request for the lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum LockRequest {
     #[default]
     None,
     /// Under way.
@@ -150,10 +150,10 @@ pub(crate) fn number(token: FencingToken) -> Number {
 /// Ten hours.
 const FAR_US: u64 = 36_000_000_000;
 
-impl State {
+impl QuorumState {
     pub(crate) fn new(attempts: u8, last: [Number; NODES], losses: u8) -> Self {
-        let idle = Try {
-            phase: Phase::Idle,
+        let idle = ModelAttempt {
+            phase: AttemptPhase::Idle,
             machine: None,
             lines: Default::default(),
             number: None,
@@ -161,7 +161,7 @@ impl State {
             leaves: 0,
         };
         Self {
-            nodes: last.map(|last| Node { last, ..Node::default() }),
+            nodes: last.map(|last| NodeRow { last, ..NodeRow::default() }),
             attempts: vec![idle; attempts.into()],
             losses,
         }

@@ -4,14 +4,14 @@ use tenure_core::Attempt;
 
 use super::{
     config::{NumbersFlaw, Timing},
-    model::Model,
+    model::QuorumModel,
     names::BEGIN,
-    state::{Ask, Confirm, NODES, Phase, State},
+    state::{AttemptPhase, Confirm, LockRequest, NODES, QuorumState},
 };
 
 /// One step: attempts, nodes and rounds by their index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum QuorumStep {
     /// An attempt begins, and asks all nodes.
     Begin(u8),
     /// A node carries out the request for the lock.
@@ -40,53 +40,59 @@ pub(crate) enum Step {
     Repair(usize),
 }
 
-impl Model {
+impl QuorumModel {
     /// All steps that are possible.
-    pub(crate) fn possible(&self, state: &State, steps: &mut Vec<Step>) {
+    pub(crate) fn possible(&self, state: &QuorumState, steps: &mut Vec<QuorumStep>) {
         steps.clear();
         // Nobody can return any more.
-        if state.attempts.iter().all(|a| matches!(a.phase, Phase::Holding | Phase::Over)) {
+        if state
+            .attempts
+            .iter()
+            .all(|a| matches!(a.phase, AttemptPhase::Holding | AttemptPhase::Over))
+        {
             return;
         }
         for (who, attempt) in (0..).zip(&state.attempts) {
             match attempt.phase {
                 // They are all alike: the first to begin is the first.
-                Phase::Idle => {
-                    steps.push(Step::Begin(who));
+                AttemptPhase::Idle => {
+                    steps.push(QuorumStep::Begin(who));
                     break;
                 }
-                Phase::Asking => {
+                AttemptPhase::Asking => {
                     if is_in_grace(attempt.machine.as_deref()) {
-                        steps.push(Step::Grace(who));
+                        steps.push(QuorumStep::Grace(who));
                     }
                     if self.config.crashes {
-                        steps.push(Step::Crash(who));
+                        steps.push(QuorumStep::Crash(who));
                     }
                 }
-                Phase::Holding => steps.push(Step::GiveUp(who)),
-                Phase::Over => {}
+                AttemptPhase::Holding => steps.push(QuorumStep::GiveUp(who)),
+                AttemptPhase::Over => {}
             }
             for (node, line) in attempt.lines.iter().enumerate() {
-                if matches!(line.ask, Ask::Sent | Ask::Late) {
-                    steps.push(Step::Run(who, node));
+                if matches!(line.ask, LockRequest::Sent | LockRequest::Late) {
+                    steps.push(QuorumStep::Run(who, node));
                 }
-                if matches!(line.ask, Ask::Replied(_)) {
-                    steps.push(Step::Vote(who, node));
+                if matches!(line.ask, LockRequest::Replied(_)) {
+                    steps.push(QuorumStep::Vote(who, node));
                 }
-                if self.config.limits && matches!(line.ask, Ask::Sent | Ask::Replied(_)) {
-                    steps.push(Step::NoVote(who, node));
+                if self.config.limits
+                    && matches!(line.ask, LockRequest::Sent | LockRequest::Replied(_))
+                {
+                    steps.push(QuorumStep::NoVote(who, node));
                 }
                 for (round, confirm) in line.confirms.iter().enumerate() {
                     if matches!(confirm, Confirm::Sent(_) | Confirm::Late(_)) {
-                        steps.push(Step::RunConfirm(who, node, round));
+                        steps.push(QuorumStep::RunConfirm(who, node, round));
                     }
                     if matches!(confirm, Confirm::Replied(_)) {
-                        steps.push(Step::Confirmed(who, node, round));
+                        steps.push(QuorumStep::Confirmed(who, node, round));
                     }
                     if self.config.limits
                         && matches!(confirm, Confirm::Sent(_) | Confirm::Replied(_))
                     {
-                        steps.push(Step::NotConfirmed(who, node, round));
+                        steps.push(QuorumStep::NotConfirmed(who, node, round));
                     }
                 }
             }
@@ -96,21 +102,21 @@ impl Model {
         }
     }
 
-    fn node_steps(&self, state: &State, index: usize, steps: &mut Vec<Step>) {
+    fn node_steps(&self, state: &QuorumState, index: usize, steps: &mut Vec<QuorumStep>) {
         let node = &state.nodes[index];
         if let Some(owner) = node.owner {
             let attempt = &state.attempts[usize::from(owner)];
-            let is_over = attempt.phase == Phase::Over;
+            let is_over = attempt.phase == AttemptPhase::Over;
             if is_over || self.config.timing == Timing::Dishonest {
-                steps.push(Step::Vanish(index));
+                steps.push(QuorumStep::Vanish(index));
             }
             // Where nothing is raised, a release is what a key's end is.
             if is_over && attempt.leaves > node.last {
-                steps.push(Step::Release(owner, index));
+                steps.push(QuorumStep::Release(owner, index));
             }
         }
         if state.losses > 0 {
-            steps.push(Step::Lose(index));
+            steps.push(QuorumStep::Lose(index));
         }
         let Some(suspect) = &node.suspect else { return };
         let early = self.config.flaw == Some(NumbersFlaw::EarlyRepair);
@@ -119,11 +125,11 @@ impl Model {
         }
         for other in (0..NODES).filter(|other| *other != index) {
             if state.nodes[other].suspect.is_none() && suspect.read & (1 << other) == 0 {
-                steps.push(Step::Read(index, other));
+                steps.push(QuorumStep::Read(index, other));
             }
         }
         if suspect.read.count_ones() >= 2 {
-            steps.push(Step::Repair(index));
+            steps.push(QuorumStep::Repair(index));
         }
     }
 }

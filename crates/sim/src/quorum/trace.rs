@@ -3,62 +3,64 @@
 use std::fmt;
 
 use super::{
-    model::Model,
-    state::{Ask, Confirm, Heard, State},
-    step::Step,
+    model::QuorumModel,
+    state::{Confirm, Heard, LockRequest, QuorumState},
+    step::QuorumStep,
 };
 use crate::world::World;
 
 /// The steps of a way, each with what the nodes keep after it.
-pub(crate) fn trace(model: &Model, way: &[Step]) -> Vec<String> {
+pub(crate) fn trace(model: &QuorumModel, way: &[QuorumStep]) -> Vec<String> {
     let mut state = model.first();
-    let take = |step: &Step| {
+    let take = |step: &QuorumStep| {
         let words = in_words(&state, *step);
         let then = match model.take(&mut state, *step) {
             Ok(()) => String::new(),
             Err(violation) => format!(" ! {violation}"),
         };
-        format!("{words}{}{then}  {}", returned(&state, *step), Nodes(&state))
+        format!("{words}{}{then}  {}", returned(&state, *step), NodesText(&state))
     };
     way.iter().map(take).collect()
 }
 
-fn in_words(state: &State, step: Step) -> String {
+fn in_words(state: &QuorumState, step: QuorumStep) -> String {
     let ask = |who: u8, node: usize| &state.attempts[usize::from(who)].lines[node].ask;
     let confirm = |who: u8, node: usize, round: usize| {
         &state.attempts[usize::from(who)].lines[node].confirms[round]
     };
     match step {
-        Step::Begin(who) => format!("a{who} asks all"),
-        Step::Run(who, node) => format!("n{node} runs a{who}'s request"),
-        Step::Vote(who, node) => match ask(who, node) {
-            Ask::Replied(heard) => format!("a{who} reads of n{node}: {}", heard_in_words(*heard)),
+        QuorumStep::Begin(who) => format!("a{who} asks all"),
+        QuorumStep::Run(who, node) => format!("n{node} runs a{who}'s request"),
+        QuorumStep::Vote(who, node) => match ask(who, node) {
+            LockRequest::Replied(heard) => {
+                format!("a{who} reads of n{node}: {}", heard_in_words(*heard))
+            }
             _ => String::new(),
         },
-        Step::NoVote(who, node) => format!("a{who} waits no longer for n{node}"),
-        Step::RunConfirm(who, node, round) => match confirm(who, node, round) {
+        QuorumStep::NoVote(who, node) => format!("a{who} waits no longer for n{node}"),
+        QuorumStep::RunConfirm(who, node, round) => match confirm(who, node, round) {
             Confirm::Sent(number) | Confirm::Late(number) => {
                 format!("n{node} runs a{who}'s confirmation of {number}")
             }
             _ => String::new(),
         },
-        Step::Confirmed(who, node, round) => match confirm(who, node, round) {
+        QuorumStep::Confirmed(who, node, round) => match confirm(who, node, round) {
             Confirm::Replied(heard) => {
                 format!("a{who} reads of n{node}: {}", heard_in_words(*heard))
             }
             _ => String::new(),
         },
-        Step::NotConfirmed(who, node, _) => {
+        QuorumStep::NotConfirmed(who, node, _) => {
             format!("a{who} waits no longer for n{node} to confirm")
         }
-        Step::Grace(who) => format!("a{who} waits no longer for an equal number"),
-        Step::Crash(who) => format!("a{who}'s client crashes"),
-        Step::GiveUp(who) => format!("a{who} gives the lock up"),
-        Step::Release(who, node) => format!("n{node} runs a{who}'s release"),
-        Step::Vanish(node) => format!("the key at n{node} ends"),
-        Step::Lose(node) => format!("n{node} comes back empty"),
-        Step::Read(node, other) => format!("for n{node}, n{other}'s last number is read"),
-        Step::Repair(node) => format!("n{node} is repaired"),
+        QuorumStep::Grace(who) => format!("a{who} waits no longer for an equal number"),
+        QuorumStep::Crash(who) => format!("a{who}'s client crashes"),
+        QuorumStep::GiveUp(who) => format!("a{who} gives the lock up"),
+        QuorumStep::Release(who, node) => format!("n{node} runs a{who}'s release"),
+        QuorumStep::Vanish(node) => format!("the key at n{node} ends"),
+        QuorumStep::Lose(node) => format!("n{node} comes back empty"),
+        QuorumStep::Read(node, other) => format!("for n{node}, n{other}'s last number is read"),
+        QuorumStep::Repair(node) => format!("n{node} is repaired"),
     }
 }
 
@@ -72,9 +74,11 @@ fn heard_in_words(heard: Heard) -> String {
 }
 
 /// Whether somebody returned by this step.
-fn returned(state: &State, step: Step) -> String {
-    let (Step::Vote(who, _) | Step::NoVote(who, _) | Step::Confirmed(who, ..) | Step::Grace(who)) =
-        step
+fn returned(state: &QuorumState, step: QuorumStep) -> String {
+    let (QuorumStep::Vote(who, _)
+    | QuorumStep::NoVote(who, _)
+    | QuorumStep::Confirmed(who, ..)
+    | QuorumStep::Grace(who)) = step
     else {
         return String::new();
     };
@@ -83,9 +87,9 @@ fn returned(state: &State, step: Step) -> String {
 }
 
 /// What the nodes keep.
-struct Nodes<'a>(&'a State);
+struct NodesText<'a>(&'a QuorumState);
 
-impl fmt::Display for Nodes<'_> {
+impl fmt::Display for NodesText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, node) in self.0.nodes.iter().enumerate() {
             f.write_str(if index == 0 { "[" } else { "; " })?;
