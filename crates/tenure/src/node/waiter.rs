@@ -89,7 +89,7 @@ impl QueueWaiter {
         self.ambiguous.set(true);
     }
 
-    /// Waits for event; a grant outdoes everything that came before it.
+    /// Waits for an event; a grant outdoes everything that came before it.
     pub(crate) async fn event(&self) -> WaiterEvent {
         loop {
             let told = self.told.notified();

@@ -41,7 +41,7 @@ pub(crate) fn setting(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("the program was not given {name}"))
 }
 
-/// NodeResponse a line to the test, on a line of its own whatever libtest has printed before.
+/// Prints a line for the test, on a line of its own whatever libtest has printed before.
 pub(crate) fn say(line: &str) {
     let mut out = std::io::stdout();
     writeln!(out, "\n{MARK}{line}").expect("the test listens");

@@ -73,7 +73,7 @@ fn runs(node: &Known, id: &str, is_later: bool) {
     node.instance.replace(Some(Rc::new(ServerInstance { id, is_later })));
 }
 
-/// Whether the record is ineligible at that time by a lock of at most so many seconds.
+/// Why the record is ineligible at that time for a lock of at most so many seconds.
 fn reason(record: &mut VoterRecord, now: u64, longest: u64) -> Option<NodeErrorKind> {
     let longest = Ttl::new(Duration::from_secs(longest)).unwrap();
     record.judge(at(now), longest).err().map(|error| error.kind())

@@ -218,7 +218,7 @@ impl Greeting {
             resp::encode(out, &[b"CLIENT", b"KILL", b"ID", client.to_string().as_bytes()]);
             self.expected.push(Step::Kill(client));
         }
-        self.peer = self.client.map(|client| Peer { instance: instance, client });
+        self.peer = self.client.map(|client| Peer { instance, client });
     }
 }
 
