@@ -33,7 +33,7 @@ pub(crate) struct LeaseCell {
     status: Arc<EngineStatus>,
     /// The end of validity, in nanoseconds of the clock of leases; [`RAN_OUT`] once it is reported.
     deadline: AtomicU64,
-    /// See [`tenure_core::Lease::excuse`].
+    /// See [`tenure_core::LeaseState::excuse`].
     excuse: AtomicU64,
     /// The pause in which its time ran out, as it was last reported; zero when there was none.
     paused: AtomicU64,
