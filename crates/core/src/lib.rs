@@ -59,7 +59,7 @@ pub use op::{
 };
 pub use queue::{Channel, Entry, Notification, Place, Ticket};
 pub use quorum::{NodeId, Quorum};
-pub use row::{NodeTime, Row, Stored, Value};
+pub use row::{NodeTime, Row, Stored, StoredValue};
 pub use shown::Shown;
 pub use table::Table;
 pub use timestamp::Timestamp;

@@ -39,7 +39,7 @@ pub(crate) enum Keep {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Attempt {
+pub(crate) struct ClientAttempt {
     pub(crate) phase: Phase,
     /// A request under its token may still arrive at any later time.
     pub(crate) ambiguous: bool,
@@ -80,7 +80,7 @@ pub(crate) enum News {
     SuccessorWatch { granted: Line },
 }
 
-impl Default for Attempt {
+impl Default for ClientAttempt {
     fn default() -> Self {
         Self {
             phase: Phase::Idle,
@@ -101,7 +101,7 @@ impl Default for Attempt {
     }
 }
 
-impl Attempt {
+impl ClientAttempt {
     /// What is left to know of one that is over: whether anything under its token may ever come.
     pub(crate) fn end(&mut self) {
         let (told_released, buried) = (self.told_released, self.buried);

@@ -3,14 +3,14 @@
 use crate::{
     Violation,
     attempt::Phase,
-    message::{Ask, Request},
+    message::{Ask, PendingRequest},
     rank::Rank,
-    state::{Entry, Line, State, Who},
+    state::{Line, QueueEntry, QueueState, Who},
     violation::Kind,
 };
 
 /// The rules that every state keeps.
-pub(crate) fn check(state: &State) -> Result<(), Violation> {
+pub(crate) fn check(state: &QueueState) -> Result<(), Violation> {
     let mut believer: Option<Who> = None;
     for who in state.everyone() {
         let attempt = state.attempt(who);
@@ -34,7 +34,7 @@ pub(crate) fn check(state: &State) -> Result<(), Violation> {
     Ok(())
 }
 
-fn not_a_ghost(state: &State, who: Who) -> Result<(), Violation> {
+fn not_a_ghost(state: &QueueState, who: Who) -> Result<(), Violation> {
     if state.server.lock.is_some_and(|(owner, _)| owner == who) {
         return Err(Violation::new(Kind::GhostHolder, who.to_string()));
     }
@@ -45,7 +45,11 @@ fn not_a_ghost(state: &State, who: Who) -> Result<(), Violation> {
 }
 
 /// The rule of a step by which somebody begins to believe.
-pub(crate) fn believes(state: &mut State, who: Who, number: Option<Rank>) -> Result<(), Violation> {
+pub(crate) fn believes(
+    state: &mut QueueState,
+    who: Who,
+    number: Option<Rank>,
+) -> Result<(), Violation> {
     let Some(number) = number.filter(|_| !state.attempt(who).robbed) else { return Ok(()) };
     if let Some((highest, other)) = state.highest
         && (number < highest || (number == highest && other != who))
@@ -59,11 +63,11 @@ pub(crate) fn believes(state: &mut State, who: Who, number: Option<Rank>) -> Res
 
 /// The rules of a step by which the server grants: nobody was passed over, the caller included.
 pub(crate) fn passed_over(
-    before: &State,
+    before: &QueueState,
     granted: Who,
-    request: &Request,
+    request: &PendingRequest,
 ) -> Result<(), Violation> {
-    let Request { who: caller, epoch, age: _, ask } = *request;
+    let PendingRequest { who: caller, epoch, age: _, ask } = *request;
     let (mut brought, mut suspected, mut leaves) = (None, None, false);
     match ask {
         Ask::Acquire { ticket, suspect, .. } => (brought, suspected) = (ticket, suspect),
@@ -78,10 +82,10 @@ pub(crate) fn passed_over(
     };
     let place = score(granted);
     let first = before.attempt(granted).joined.map_or(place, |joined| joined.min(place));
-    let asks = Entry { ticket: score(caller), who: caller, epoch };
+    let asks = QueueEntry { ticket: score(caller), who: caller, epoch };
     let others = queue.iter().filter(|entry| entry.who != caller).chain([&asks]);
     for entry in others.filter(|entry| entry.who != granted && before.hears(entry)) {
-        let Entry { who: other, epoch, ticket } = *entry;
+        let QueueEntry { who: other, epoch, ticket } = *entry;
         let line = Line { client: other.client, epoch };
         let excused = suspected == Some(line) || (leaves && other == caller);
         if ticket < place && !excused {
@@ -96,6 +100,6 @@ pub(crate) fn passed_over(
 }
 
 /// The clients that wait for the lock and have not ended.
-pub(crate) fn waiters(state: &State) -> impl Iterator<Item = Who> {
+pub(crate) fn waiters(state: &QueueState) -> impl Iterator<Item = Who> {
     state.everyone().filter(|who| state.attempt(*who).phase == Phase::Waiting)
 }

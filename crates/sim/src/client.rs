@@ -4,28 +4,28 @@ use tenure_core::{Held, Timestamp, TtlLeft, Wait, Waiting};
 
 use crate::{
     Violation,
-    attempt::{Attempt, Belief, Force, Keep, News, Phase},
+    attempt::{Belief, ClientAttempt, Force, Keep, News, Phase},
     check::believes,
     config::Flaw,
-    message::{Ask, Message, Request, Says},
+    message::{Ask, Delivery, PendingRequest, Says},
     model::Model,
     names::{line, rank_of, ticket},
     rank::Rank,
-    state::{Left, Line, State, Who},
+    state::{Left, Line, QueueState, Who},
     time::{GRANT_TTL, HERE, LEASE, RENEWED, ticks_until, validity},
     violation::Kind,
 };
 
 impl Model {
     /// Sends over the client's connection, which there is.
-    pub(crate) fn send(state: &mut State, who: Who, ask: Ask) {
+    pub(crate) fn send(state: &mut QueueState, who: Who, ask: Ask) {
         let client = state.client(who.client);
-        let request = Request { who, epoch: client.epoch, age: 0, ask };
+        let request = PendingRequest { who, epoch: client.epoch, age: 0, ask };
         client.requests.push_back(request);
     }
 
     /// Asks for the lock, or for news of one's place.
-    pub(crate) fn acquire(&self, state: &mut State, who: Who) {
+    pub(crate) fn acquire(&self, state: &mut QueueState, who: Who) {
         let epoch = state.client(who.client).epoch;
         let attempt = state.attempt_mut(who);
         let last = attempt.asked.checked_ilog2().and_then(|last| u8::try_from(last).ok());
@@ -40,13 +40,13 @@ impl Model {
         Self::send(state, who, Ask::Acquire { ticket, previous, suspect });
     }
 
-    pub(crate) fn renew(state: &mut State, who: Who) {
+    pub(crate) fn renew(state: &mut QueueState, who: Who) {
         state.attempt_mut(who).renewing = true;
         Self::send(state, who, Ask::Renew);
     }
 
     /// Takes or releases the lock by force.
-    pub(crate) fn force(state: &mut State, who: Who, force: Force) {
+    pub(crate) fn force(state: &mut QueueState, who: Who, force: Force) {
         let attempt = state.attempt_mut(who);
         attempt.phase = Phase::Forcing(force);
         attempt.asking = true;
@@ -54,13 +54,13 @@ impl Model {
     }
 
     /// Asks for something with the token of a lease that is held.
-    pub(crate) fn keep(state: &mut State, who: Who, keep: Keep) {
+    pub(crate) fn keep(state: &mut QueueState, who: Who, keep: Keep) {
         state.attempt_mut(who).asking = true;
         Self::send(state, who, Ask::Keep(keep));
     }
 
     /// Gives the lease back, or the wait up. Sent now where there is a connection.
-    pub(crate) fn give_up(&self, state: &mut State, who: Who) {
+    pub(crate) fn give_up(&self, state: &mut QueueState, who: Who) {
         let attempt = state.attempt_mut(who);
         let waited = matches!(attempt.phase, Phase::Waiting | Phase::Forcing(_));
         attempt.phase = Phase::Releasing { waited };
@@ -71,7 +71,7 @@ impl Model {
         }
     }
 
-    pub(crate) fn release(&self, state: &mut State, who: Who) {
+    pub(crate) fn release(&self, state: &mut QueueState, who: Who) {
         let attempt = state.attempt(who);
         let waited = attempt.phase == Phase::Releasing { waited: true };
         let leave_tombstone = attempt.ambiguous && self.config.flaw != Some(Flaw::NoTombstone);
@@ -81,8 +81,12 @@ impl Model {
     }
 
     /// Takes what comes over the connection.
-    pub(crate) fn receive(&self, state: &mut State, message: &Message) -> Result<(), Violation> {
-        let Message { who, says } = *message;
+    pub(crate) fn receive(
+        &self,
+        state: &mut QueueState,
+        message: &Delivery,
+    ) -> Result<(), Violation> {
+        let Delivery { who, says } = *message;
         let attempt = state.attempt_mut(who);
         let waits = attempt.phase == Phase::Waiting;
         let forces = matches!(attempt.phase, Phase::Forcing(_));
@@ -162,7 +166,7 @@ impl Model {
     }
 
     fn hold(
-        state: &mut State,
+        state: &mut QueueState,
         who: Who,
         left: Left,
         number: Option<Rank>,
@@ -176,7 +180,7 @@ impl Model {
     }
 
     /// Takes its place, and the messages that came before it.
-    fn queued(&self, state: &mut State, who: Who, left: Left, place: Rank, position: u8) {
+    fn queued(&self, state: &mut QueueState, who: Who, left: Left, place: Rank, position: u8) {
         let (holder, ttl_left) = (self.names.holder(who), TtlLeft::Ends(millis(left)));
         let held = Held { holder, ttl_left };
         let attempt = state.attempt_mut(who);
@@ -194,7 +198,7 @@ impl Model {
     }
 
     /// Takes a message for a waiter.
-    fn told(&self, state: &mut State, who: Who, news: News) {
+    fn told(&self, state: &mut QueueState, who: Who, news: News) {
         let attempt = state.attempt_mut(who);
         match news {
             _ if attempt.asking => {
@@ -213,7 +217,7 @@ impl Model {
     }
 
     /// The real thing, with what this one knows.
-    fn waiting(&self, attempt: &Attempt) -> Waiting {
+    fn waiting(&self, attempt: &ClientAttempt) -> Waiting {
         let mut waiting = Waiting::new(HERE, Wait::Forever);
         if let Some(suspect) = attempt.suspect {
             let channel = self.names.channel(suspect).clone();
@@ -223,7 +227,7 @@ impl Model {
     }
 
     /// A connection has ended, and its client knows: what was under way to the client is lost.
-    pub(crate) fn cut(&self, state: &mut State, client: u8) {
+    pub(crate) fn cut(&self, state: &mut QueueState, client: u8) {
         let stale = self.config.flaw == Some(Flaw::StaleStanding);
         let forgets = self.config.flaw == Some(Flaw::RepairIsForgotten);
         let client = state.client(client);
@@ -242,7 +246,7 @@ impl Model {
     }
 
     /// A new connection: waiters poll, holders renew, and pending releases are repeated.
-    pub(crate) fn connect(&self, state: &mut State, client: u8) {
+    pub(crate) fn connect(&self, state: &mut QueueState, client: u8) {
         let one = state.client(client);
         one.connected = true;
         one.epoch += 1;
@@ -260,7 +264,7 @@ impl Model {
     }
 
     /// The line over which a client speaks now.
-    pub(crate) fn current(state: &State, client: u8) -> Option<Line> {
+    pub(crate) fn current(state: &QueueState, client: u8) -> Option<Line> {
         let one = &state.clients[usize::from(client)];
         one.connected.then_some(Line { client, epoch: one.epoch })
     }

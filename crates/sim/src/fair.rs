@@ -10,8 +10,8 @@ use crate::{
     check::waiters,
     model::Model,
     random::Random,
-    state::State,
-    step::{Step, lines},
+    state::QueueState,
+    step::{QueueStep, lines},
     violation::Kind,
     world::World,
 };
@@ -32,20 +32,20 @@ impl Model {
     /// in any case the steps, which are added to `way`.
     pub(crate) fn fair(
         &self,
-        state: &State,
+        state: &QueueState,
         old: Old,
         seed: u64,
-        way: &mut Vec<Step>,
+        way: &mut Vec<QueueStep>,
     ) -> Result<u8, Violation> {
         let mut state = state.clone();
         let mut random = Random::new(seed);
-        let mut take = |state: &mut State, step| {
+        let mut take = |state: &mut QueueState, step| {
             way.push(step);
             self.take(state, step)
         };
         if old == Old::Never {
             for line in ended(&state) {
-                take(&mut state, Step::Notice(line))?;
+                take(&mut state, QueueStep::Notice(line))?;
             }
         }
         let (mut ticks, mut steps) = (0, Vec::new());
@@ -59,7 +59,7 @@ impl Model {
                 take(&mut state, *step)?;
             } else if ticks < self.config.patience {
                 ticks += 1;
-                take(&mut state, Step::Tick)?;
+                take(&mut state, QueueStep::Tick)?;
             } else {
                 break;
             }
@@ -69,22 +69,23 @@ impl Model {
     }
 
     /// The steps that must happen in the end.
-    fn progress(&self, state: &State, old: Old, steps: &mut Vec<Step>) {
+    fn progress(&self, state: &QueueState, old: Old, steps: &mut Vec<QueueStep>) {
         self.steps(state, steps);
         let ended: Vec<_> = ended(state).collect();
         steps.retain(|step| match step {
-            Step::Run(line) => old != Old::Never || !ended.contains(line),
-            Step::Deliver(_) | Step::Poll(_) | Step::Reconnect(_) => true,
-            Step::Release(who) => state.attempt(*who).phase == Phase::Holding,
+            QueueStep::Run(line) => old != Old::Never || !ended.contains(line),
+            QueueStep::Deliver(_) | QueueStep::Poll(_) | QueueStep::Reconnect(_) => true,
+            QueueStep::Release(who) => state.attempt(*who).phase == Phase::Holding,
             _ => false,
         });
-        let is_old = |step: &Step| matches!(step, Step::Run(line) if ended.contains(line));
+        let is_old =
+            |step: &QueueStep| matches!(step, QueueStep::Run(line) if ended.contains(line));
         steps.sort_by_key(|step| !is_old(step));
     }
 }
 
 /// The connections that have ended, of clients that live: the server will know of those.
-fn ended(state: &State) -> impl Iterator<Item = crate::state::Line> + use<> {
+fn ended(state: &QueueState) -> impl Iterator<Item = crate::state::Line> + use<> {
     let clients = (0..).zip(&state.clients);
     let live = clients.filter(|(_, client)| !client.crashed);
     let lines = live.flat_map(|(client, _)| {

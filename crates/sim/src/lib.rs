@@ -87,7 +87,7 @@ mod world;
 pub use config::{Config, Faults, Flaw};
 pub use forgetting::{ForgettingConfig, ForgettingFault, ForgettingRule, search_forgetting};
 pub use quorum::{NumbersConfig, NumbersFlaw, Timing, search_numbers};
-pub use report::{Found, Report};
+pub use report::{Counterexample, Report};
 pub use search::{Limits, search};
 pub use violation::{Kind, Violation};
 pub use walk::walk;

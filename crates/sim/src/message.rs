@@ -7,7 +7,7 @@ use crate::{
 };
 
 #[derive(Clone, Debug)]
-pub(crate) struct Request {
+pub(crate) struct PendingRequest {
     pub(crate) who: Who,
     pub(crate) epoch: u8,
     /// Ticks since it was sent.
@@ -25,7 +25,7 @@ pub(crate) enum Ask {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Message {
+pub(crate) struct Delivery {
     pub(crate) who: Who,
     pub(crate) says: Says,
 }

@@ -2,13 +2,13 @@
 
 use crate::{
     Report, Violation,
-    attempt::{Attempt, Belief, Phase},
+    attempt::{Belief, ClientAttempt, Phase},
     check::check,
     config::Config,
-    message::{Request, Says},
+    message::{PendingRequest, Says},
     names::Names,
-    state::{Line, State},
-    step::Step,
+    state::{Line, QueueState},
+    step::QueueStep,
     time::{GRANT_TTL, OLDEST, TICK},
     trace::trace,
     world::World,
@@ -28,78 +28,78 @@ impl Model {
 }
 
 impl World for Model {
-    type State = State;
-    type Step = Step;
+    type State = QueueState;
+    type Step = QueueStep;
 
-    fn first(&self) -> State {
-        State::new(&self.config)
+    fn first(&self) -> QueueState {
+        QueueState::new(&self.config)
     }
 
-    fn steps(&self, state: &State, steps: &mut Vec<Step>) {
+    fn steps(&self, state: &QueueState, steps: &mut Vec<QueueStep>) {
         self.possible(state, steps);
     }
 
-    fn trace(&self, way: &[Step]) -> Vec<String> {
+    fn trace(&self, way: &[QueueStep]) -> Vec<String> {
         trace(self, way)
     }
 
     fn try_liveness(
         &self,
-        state: &State,
+        state: &QueueState,
         seed: usize,
         report: &mut Report,
-    ) -> Result<(), (Violation, Vec<Step>)> {
+    ) -> Result<(), (Violation, Vec<QueueStep>)> {
         report.try_liveness(self, state, seed)
     }
 
-    fn take(&self, state: &mut State, step: Step) -> Result<(), Violation> {
+    fn take(&self, state: &mut QueueState, step: QueueStep) -> Result<(), Violation> {
         match step {
-            Step::Begin(who) => {
+            QueueStep::Begin(who) => {
                 state.attempt_mut(who).phase = Phase::Waiting;
                 self.acquire(state, who);
             }
-            Step::Force(who, force) => Self::force(state, who, force),
-            Step::Keep(who, keep) => {
+            QueueStep::Force(who, force) => Self::force(state, who, force),
+            QueueStep::Keep(who, keep) => {
                 state.faults.renewals = state.faults.renewals.saturating_sub(1);
                 Self::keep(state, who, keep);
             }
-            Step::Run(line) => {
+            QueueStep::Run(line) => {
                 if let Some(request) = take_request(state, line) {
                     self.carry_out(state, &request)?;
                 }
             }
-            Step::Deliver(client) => {
+            QueueStep::Deliver(client) => {
                 if let Some(message) = state.client(client).inbox.pop_front() {
                     self.receive(state, &message)?;
                 }
             }
-            Step::Poll(who) => self.acquire(state, who),
-            Step::Resend(who) => {
+            QueueStep::Poll(who) => self.acquire(state, who),
+            QueueStep::Resend(who) => {
                 state.faults.resends -= 1;
                 self.acquire(state, who);
             }
-            Step::Cancel(who) | Step::Release(who) => self.give_up(state, who),
-            Step::Renew(who) => {
+            QueueStep::Cancel(who) | QueueStep::Release(who) => self.give_up(state, who),
+            QueueStep::Renew(who) => {
                 state.faults.renewals = state.faults.renewals.saturating_sub(1);
                 Self::renew(state, who);
             }
-            Step::Disconnect(client) => {
+            QueueStep::Disconnect(client) => {
                 state.faults.disconnects -= 1;
                 self.cut(state, client);
             }
-            Step::Reconnect(client) => self.connect(state, client),
-            Step::Notice(line) => notice(state, line),
-            Step::Crash(client) => {
+            QueueStep::Reconnect(client) => self.connect(state, client),
+            QueueStep::Notice(line) => notice(state, line),
+            QueueStep::Crash(client) => {
                 state.faults.crashes -= 1;
                 crash(state, client);
             }
-            Step::Delete => {
+            QueueStep::Delete => {
                 state.faults.deletes -= 1;
                 if let Some((owner, _)) = state.server.lock.take() {
                     state.attempt_mut(owner).robbed = true;
                 }
             }
-            Step::Tick => tick(state),
+            QueueStep::Tick => tick(state),
         }
         state.forget_pushes();
         state.rank();
@@ -108,29 +108,29 @@ impl World for Model {
 }
 
 /// What a connection has brought first.
-fn take_request(state: &mut State, line: Line) -> Option<Request> {
+fn take_request(state: &mut QueueState, line: Line) -> Option<PendingRequest> {
     let requests = &mut state.client(line.client).requests;
     let first = requests.iter().position(|request| request.epoch == line.epoch)?;
     requests.remove(first)
 }
 
 /// The server knows that a connection has ended: nothing of it arrives any more.
-fn notice(state: &mut State, line: Line) {
+fn notice(state: &mut QueueState, line: Line) {
     let client = state.client(line.client);
     client.seen &= !(1 << line.epoch);
     client.requests.retain(|request| request.epoch != line.epoch);
 }
 
 /// A client ends. What it sent may still arrive.
-fn crash(state: &mut State, client: u8) {
+fn crash(state: &mut QueueState, client: u8) {
     let client = state.client(client);
     (client.crashed, client.connected) = (true, false);
     client.inbox.clear();
-    client.attempts.iter_mut().for_each(Attempt::end);
+    client.attempts.iter_mut().for_each(ClientAttempt::end);
 }
 
 /// Time passes, for everybody at the same rate.
-fn tick(state: &mut State) {
+fn tick(state: &mut QueueState) {
     state.faults.ticks = state.faults.ticks.map(|ticks| ticks.saturating_sub(1));
     let lock = &mut state.server.lock;
     // A server keeps a key to its very end, but none of ours ends on a tick.

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use tenure_core::{
-    Channel, FENCE_FLOOR_TTL, FencingToken, Holder, HolderLabel, LockKey, Row, Stored, Ticket,
-    Token, Ttl, Value,
+    Channel, FENCE_FLOOR_TTL, FencingToken, Holder, HolderLabel, LockKey, Row, Stored, StoredValue,
+    Ticket, Token, Ttl,
 };
 
 use crate::{
     rank::Rank,
-    state::{Entry, Left, Line, Server, State, Who},
+    state::{Left, Line, ModelServer, QueueEntry, QueueState, Who},
     time::{GRANT_TTL, LEASE, NOW, lasting},
 };
 
@@ -70,7 +70,7 @@ impl Names {
 
     /// Another library's lock.
     pub(crate) fn foreign_holder(&self) -> Stored {
-        Stored { value: Value::Bytes(b"theirs".to_vec()), ends_ms: Some(NOW.ttl_ms + 1) }
+        Stored { value: StoredValue::Bytes(b"theirs".to_vec()), ends_ms: Some(NOW.ttl_ms + 1) }
     }
 
     /// A number below all that are given.
@@ -81,18 +81,18 @@ impl Names {
     /// Takes an attempt's tombstone out of a row.
     pub(crate) fn forget_tombstone(&self, row: &mut Row, who: Who) {
         let tombstone = [b"!", self.token(who).as_bytes()].concat();
-        if let Some(Stored { value: Value::Sorted(members), .. }) = &mut row.queue {
+        if let Some(Stored { value: StoredValue::Sorted(members), .. }) = &mut row.queue {
             members.retain(|(_, member)| !member.starts_with(&tombstone));
         }
     }
 
     /// The row that the state stands for.
-    pub(crate) fn row(&self, state: &State) -> Row {
-        let Server { lock, number, queue } = &state.server;
+    pub(crate) fn row(&self, state: &QueueState) -> Row {
+        let ModelServer { lock, number, queue } = &state.server;
         let stored = |value, ms| Some(Stored { value, ends_ms: Some(NOW.ttl_ms + ms) });
-        let bytes = |bytes: &[u8]| Value::Bytes(bytes.to_vec());
+        let bytes = |bytes: &[u8]| StoredValue::Bytes(bytes.to_vec());
         let entries = queue.iter().map(|entry| {
-            let Entry { ticket, who, epoch } = *entry;
+            let QueueEntry { ticket, who, epoch } = *entry;
             let member = self.entry(Line { client: who.client, epoch }).member(self.token(who));
             (EPOCH_US + u64::from(ticket), member)
         });
@@ -112,7 +112,7 @@ impl Names {
             queue: if members.is_empty() {
                 None
             } else {
-                stored(Value::Sorted(members), QUEUE_EXTRA_MS)
+                stored(StoredValue::Sorted(members), QUEUE_EXTRA_MS)
             },
         }
     }
@@ -120,7 +120,7 @@ impl Names {
     /// Keeps a row in the state. Everything that a row can hold is kept, or refused here: an end
     /// that is missing, or a value that no client of ours writes. What stands beside a tombstone
     /// only changes the words of a second release, so it is not kept.
-    pub(crate) fn keep(&self, row: Row, state: &mut State) -> Result<(), String> {
+    pub(crate) fn keep(&self, row: Row, state: &mut QueueState) -> Result<(), String> {
         let Row { lock, fence, queue } = row;
         let endless = |stored: &Option<Stored>| {
             stored.as_ref().is_some_and(|stored| stored.ends_ms.is_none())
@@ -130,14 +130,14 @@ impl Names {
         }
         let left = |stored: &Stored| stored.ends_ms.map_or(0, |ends| ends - NOW.ttl_ms);
         state.server.lock = match &lock {
-            Some(stored @ Stored { value: Value::Bytes(token), .. }) => {
+            Some(stored @ Stored { value: StoredValue::Bytes(token), .. }) => {
                 Some((who(token), Left::try_from(left(stored)).unwrap_or(Left::MAX)))
             }
             Some(_) => return Err("the lock is no string".into()),
             None => None,
         };
         state.server.number = match fence.map(|stored| stored.value) {
-            Some(Value::Bytes(digits)) => {
+            Some(StoredValue::Bytes(digits)) => {
                 let number = str::from_utf8(&digits).ok().and_then(|digits| digits.parse().ok());
                 Some(rank(number.unwrap_or(0)))
             }
@@ -149,7 +149,7 @@ impl Names {
             client.attempts.iter_mut().for_each(|attempt| attempt.buried = false);
         }
         let members = match queue.map(|stored| stored.value) {
-            Some(Value::Sorted(members)) => members,
+            Some(StoredValue::Sorted(members)) => members,
             Some(_) => return Err("the queue is none".into()),
             None => BTreeSet::new(),
         };
@@ -158,7 +158,7 @@ impl Names {
                 Some((b'!', token)) => state.attempt_mut(who(token)).buried = true,
                 _ => {
                     let (who, epoch) = (who(&member), hex(&member[55..57]));
-                    state.server.queue.push(Entry { ticket: rank(score), who, epoch });
+                    state.server.queue.push(QueueEntry { ticket: rank(score), who, epoch });
                 }
             }
         }
@@ -204,17 +204,17 @@ mod tests {
     #[test]
     fn a_row_round_trips() {
         let names = Names::new();
-        let mut state = State::new(&Config { clients: 3, attempts: 2, ..Config::default() });
+        let mut state = QueueState::new(&Config { clients: 3, attempts: 2, ..Config::default() });
         let who = |client, attempt| Who { client, attempt };
         state.server.lock = Some((who(2, 1), 990));
         state.server.number = Some(7);
         for (ticket, who, epoch) in [(0, who(1, 0), 3), (1, who(0, 1), 0), (1, who(0, 1), 1)] {
-            state.server.queue.push(Entry { ticket, who, epoch });
+            state.server.queue.push(QueueEntry { ticket, who, epoch });
         }
         state.attempt_mut(who(1, 1)).buried = true;
         state.attempt_mut(who(2, 0)).buried = true;
         let row = names.row(&state);
-        let mut again = State::new(&Config { clients: 3, attempts: 2, ..Config::default() });
+        let mut again = QueueState::new(&Config { clients: 3, attempts: 2, ..Config::default() });
         names.keep(row.clone(), &mut again).unwrap();
         assert_eq!(names.row(&again), row);
         assert_eq!(again.server.queue, state.server.queue);
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_key_without_an_end_is_refused() {
         let names = Names::new();
-        let mut state = State::new(&Config::default());
+        let mut state = QueueState::new(&Config::default());
         state.server.lock = Some((Who { client: 0, attempt: 0 }, 990));
         let mut row = names.row(&state);
         if let Some(lock) = &mut row.lock {

@@ -1,10 +1,10 @@
 //! The fingerprint of a state: equal for states that differ only in which client is which.
 
 use crate::{
-    attempt::{Attempt, Belief, Force, Keep, News, Phase},
+    attempt::{Belief, ClientAttempt, Force, Keep, News, Phase},
     config::Faults,
-    message::{Ask, Message, Request, Says},
-    state::{Client, Entry, Left, Line, Server, State, Who},
+    message::{Ask, Delivery, PendingRequest, Says},
+    state::{Left, Line, ModelClient, ModelServer, QueueEntry, QueueState, Who},
 };
 
 /// Two states with the same fingerprint are taken for one. With 128 bits and ten million states the
@@ -40,7 +40,7 @@ impl Printer {
         Self { orders, bytes: Vec::new() }
     }
 
-    pub(crate) fn print(&mut self, state: &State) -> Fingerprint {
+    pub(crate) fn print(&mut self, state: &QueueState) -> Fingerprint {
         let mut least = Fingerprint::MAX;
         for order in &self.orders {
             self.bytes.clear();
@@ -48,7 +48,7 @@ impl Printer {
             for (name, client) in (0..).zip(order) {
                 names[usize::from(*client)] = name;
             }
-            Writer { names, bytes: &mut self.bytes }.state(state, order);
+            FingerprintWriter { names, bytes: &mut self.bytes }.state(state, order);
             least = least.min(digest(&self.bytes));
         }
         least
@@ -57,7 +57,7 @@ impl Printer {
 
 /// Writes all there is of a state. Every part is taken apart in full, so that a new field cannot be
 /// left out: two different states would be one.
-struct Writer<'a> {
+struct FingerprintWriter<'a> {
     /// The name of each client.
     names: [u8; 8],
     bytes: &'a mut Vec<u8>,
@@ -66,10 +66,10 @@ struct Writer<'a> {
 /// Something that is not there.
 const NONE: u8 = 255;
 
-impl Writer<'_> {
-    fn state(&mut self, state: &State, order: &[u8]) {
-        let State { server, clients, faults, highest } = state;
-        let Server { lock, number, queue } = server;
+impl FingerprintWriter<'_> {
+    fn state(&mut self, state: &QueueState, order: &[u8]) {
+        let QueueState { server, clients, faults, highest } = state;
+        let ModelServer { lock, number, queue } = server;
         self.option(*lock, |to, (who, left)| {
             to.who(who);
             to.left(left);
@@ -77,7 +77,7 @@ impl Writer<'_> {
         self.option(*number, Self::rank);
         self.count(queue.len());
         for entry in queue {
-            let Entry { ticket, who, epoch } = *entry;
+            let QueueEntry { ticket, who, epoch } = *entry;
             self.rank(ticket);
             self.who(who);
             self.bytes.push(epoch);
@@ -94,25 +94,25 @@ impl Writer<'_> {
         }
     }
 
-    fn client(&mut self, client: &Client) {
-        let Client { crashed, connected, epoch, seen, attempts, requests, inbox } = client;
+    fn client(&mut self, client: &ModelClient) {
+        let ModelClient { crashed, connected, epoch, seen, attempts, requests, inbox } = client;
         self.flags(&[*crashed, *connected]);
         self.bytes.extend([*epoch, *seen]);
         attempts.iter().for_each(|attempt| self.attempt(attempt));
         self.count(requests.len());
-        for Request { who, epoch, age, ask } in requests {
+        for PendingRequest { who, epoch, age, ask } in requests {
             self.bytes.extend([who.attempt, *epoch, *age]);
             self.ask(*ask);
         }
         self.count(inbox.len());
-        for Message { who, says } in inbox {
+        for Delivery { who, says } in inbox {
             self.bytes.push(who.attempt);
             self.says(*says);
         }
     }
 
-    fn attempt(&mut self, attempt: &Attempt) {
-        let Attempt {
+    fn attempt(&mut self, attempt: &ClientAttempt) {
+        let ClientAttempt {
             phase,
             ambiguous,
             asked,
@@ -262,18 +262,18 @@ const KEYS: [u64; 4] =
 mod tests {
     use super::*;
     use crate::world::World;
-    use crate::{config::Config, model::Model, step::Step};
+    use crate::{config::Config, model::Model, step::QueueStep};
 
     #[test]
     fn states_that_differ_only_in_client_names_are_equal() {
         let model = Model::new(Config::default());
-        let after = |steps: &[Step]| {
-            let mut state = State::new(&model.config);
+        let after = |steps: &[QueueStep]| {
+            let mut state = QueueState::new(&model.config);
             steps.iter().for_each(|step| model.take(&mut state, *step).unwrap());
             state
         };
-        let ask = |client| Step::Begin(Who { client, attempt: 0 });
-        let run = |client| Step::Run(Line { client, epoch: 0 });
+        let ask = |client| QueueStep::Begin(Who { client, attempt: 0 });
+        let run = |client| QueueStep::Run(Line { client, epoch: 0 });
         let one = after(&[ask(0), run(0), ask(1), run(1)]);
         let other = after(&[ask(1), ask(0), run(1), run(0)]);
         let mut alike = Printer::new(2, false);

@@ -6,7 +6,7 @@
 
 use crate::{
     message::{Ask, Says},
-    state::State,
+    state::QueueState,
 };
 
 /// A ticket or a number, by its place among all there are.
@@ -15,7 +15,7 @@ pub(crate) type Rank = u16;
 /// Where the server's clock stands for the next op: above every rank.
 pub(crate) const FRESH: Rank = 256;
 
-impl State {
+impl QueueState {
     /// Renumbers tickets and fencing numbers, from 0 on, each in its own order.
     pub(crate) fn rank(&mut self) {
         for tickets in [true, false] {
@@ -80,15 +80,15 @@ mod tests {
     use super::*;
     use crate::{
         config::Config,
-        state::{Entry, Who},
+        state::{QueueEntry, Who},
     };
 
     #[test]
     fn only_the_order_remains() {
-        let mut state = State::new(&Config::default());
+        let mut state = QueueState::new(&Config::default());
         let (one, two) = (Who { client: 0, attempt: 0 }, Who { client: 1, attempt: 0 });
-        state.server.queue.push(Entry { ticket: 9, who: one, epoch: 0 });
-        state.server.queue.push(Entry { ticket: FRESH, who: two, epoch: 0 });
+        state.server.queue.push(QueueEntry { ticket: 9, who: one, epoch: 0 });
+        state.server.queue.push(QueueEntry { ticket: FRESH, who: two, epoch: 0 });
         state.attempt_mut(one).ticket = Some(4);
         state.server.number = Some(FRESH);
         state.rank();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Violation, fair::Old, model::Model, state::State, step::Step, world::World};
+use crate::{Violation, fair::Old, model::Model, state::QueueState, step::QueueStep, world::World};
 
 /// What came of a search, or of random walks.
 #[derive(Clone, Debug, Default)]
@@ -19,13 +19,13 @@ pub struct Report {
     /// Ticks until nobody waited any more, in the worst of those.
     pub worst_ticks: u8,
     /// The first rule that was broken, if any was.
-    pub found: Option<Found>,
+    pub found: Option<Counterexample>,
 }
 
 /// A broken rule, and how to break it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Found {
+pub struct Counterexample {
     /// What is broken.
     pub violation: Violation,
     /// How many steps it takes; those that go on fairly, and find that a client waits forever, are
@@ -35,7 +35,7 @@ pub struct Found {
     pub trace: Vec<String>,
 }
 
-impl Found {
+impl Counterexample {
     /// `fairly`: how many of the last steps only go on fairly.
     pub(crate) fn new<W: World>(
         world: &W,
@@ -53,9 +53,9 @@ impl Report {
     pub(crate) fn try_liveness(
         &mut self,
         model: &Model,
-        state: &State,
+        state: &QueueState,
         seed: usize,
-    ) -> Result<(), (Violation, Vec<Step>)> {
+    ) -> Result<(), (Violation, Vec<QueueStep>)> {
         self.tried += 1;
         let seed = u64::try_from(seed).unwrap_or(u64::MAX);
         for old in [Old::Arrive, Old::Never, Old::Mixed] {
@@ -81,7 +81,7 @@ impl fmt::Display for Report {
         }
         match found {
             None => f.write_str("no violation"),
-            Some(Found { violation, steps, trace }) => {
+            Some(Counterexample { violation, steps, trace }) => {
                 write!(f, "{violation}\nafter {steps} steps")?;
                 trace.iter().try_for_each(|line| write!(f, "\n  {line}"))
             }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    Found, Kind, Report, Violation,
+    Counterexample, Kind, Report, Violation,
     config::Config,
     model::Model,
     print::{Fingerprint, Printer},
@@ -142,7 +142,7 @@ impl<W: World, P: FnMut(&W::State) -> Fingerprint> Search<'_, W, P> {
             id = from;
         }
         way.reverse();
-        self.report.found = Some(Found::new(self.world, violation, &way, fairly));
+        self.report.found = Some(Counterexample::new(self.world, violation, &way, fairly));
         Err(Over)
     }
 }

@@ -9,19 +9,23 @@ use crate::{
     attempt::{Force, Keep, Phase},
     check::passed_over,
     config::Flaw,
-    message::{Ask, Message, Request, Says},
+    message::{Ask, Delivery, PendingRequest, Says},
     model::Model,
     names::{line, rank, rank_of, ticket, who},
-    state::{Left, Line, State, Who},
+    state::{Left, Line, QueueState, Who},
     time::{LEASE, NOW, RENEWED, lasting},
     violation::Kind,
 };
 
 impl Model {
     /// Carries out a request. Its reply goes to the client, unless its connection has ended.
-    pub(crate) fn carry_out(&self, state: &mut State, request: &Request) -> Result<(), Violation> {
+    pub(crate) fn carry_out(
+        &self,
+        state: &mut QueueState,
+        request: &PendingRequest,
+    ) -> Result<(), Violation> {
         let before = state.clone();
-        let Request { who: caller, epoch, age, ask } = *request;
+        let PendingRequest { who: caller, epoch, age, ask } = *request;
         let mut row = self.names.row(state);
         let op = self.op(request);
         // Nobody listens to the lock's own channel: that is for several nodes.
@@ -59,7 +63,7 @@ impl Model {
         }
 
         let says = says(ask, reply, age)?;
-        let reply = Message { who: caller, says };
+        let reply = Delivery { who: caller, says };
         let client = state.client(caller.client);
         let answers = client.connected && client.epoch == epoch;
         if !self.config.pushes_first && answers {
@@ -74,8 +78,8 @@ impl Model {
         Ok(())
     }
 
-    fn op(&self, request: &Request) -> Op {
-        let Request { who, epoch, age: _, ask } = *request;
+    fn op(&self, request: &PendingRequest) -> Op {
+        let PendingRequest { who, epoch, age: _, ask } = *request;
         let (key, token) = (self.names.key.clone(), self.names.token(who).clone());
         let line = |epoch| Line { client: who.client, epoch };
         match ask {
@@ -112,9 +116,9 @@ impl Model {
     /// fault. A client that knows that its command is undone takes no lock.
     fn takes_by_force(
         &self,
-        before: &State,
-        state: &mut State,
-        request: &Request,
+        before: &QueueState,
+        state: &mut QueueState,
+        request: &PendingRequest,
     ) -> Result<(), Violation> {
         let Some((owner, _)) = before.server.lock.filter(|(owner, _)| *owner != request.who) else {
             return Ok(());
@@ -131,7 +135,7 @@ impl Model {
     }
 
     /// Sends a message to the connection that listens; to one that has ended, it is lost.
-    fn push(&self, state: &mut State, wake: &Notification, caller: Who) {
+    fn push(&self, state: &mut QueueState, wake: &Notification, caller: Who) {
         let (token, says) = match wake {
             Notification::Grant { token, .. } => (token, Says::Grant),
             Notification::SuccessorWatch { token, granted, .. } => {
@@ -152,12 +156,12 @@ impl Model {
             _ => false,
         };
         if !hushed {
-            client.inbox.push_back(Message { who, says });
+            client.inbox.push_back(Delivery { who, says });
         }
     }
 
     /// Whether a release is to find another's lock, and so to serve nobody: two of the flaws.
-    fn hides_lock(&self, state: &State, request: &Request) -> bool {
+    fn hides_lock(&self, state: &QueueState, request: &PendingRequest) -> bool {
         let Ask::Release { waited, .. } = request.ask else { return false };
         let owns = state.server.lock.is_some_and(|(owner, _)| owner == request.who);
         match self.config.flaw {
@@ -168,8 +172,8 @@ impl Model {
     }
 
     /// The flaw by which an acquisition sets the TTL of what its token holds already.
-    fn lower_ttl(&self, before: &State, state: &mut State, request: &Request) {
-        let owner = |state: &State| state.server.lock.map(|(owner, _)| owner);
+    fn lower_ttl(&self, before: &QueueState, state: &mut QueueState, request: &PendingRequest) {
+        let owner = |state: &QueueState| state.server.lock.map(|(owner, _)| owner);
         let kept = owner(before) == Some(request.who) && owner(state) == Some(request.who);
         if self.config.flaw == Some(Flaw::LowerTtl)
             && matches!(request.ask, Ask::Acquire { .. })

@@ -6,9 +6,9 @@
 use std::{collections::VecDeque, fmt};
 
 use crate::{
-    attempt::{Attempt, Phase},
+    attempt::{ClientAttempt, Phase},
     config::{Config, Faults},
-    message::{Message, Request, Says},
+    message::{Delivery, PendingRequest, Says},
     rank::Rank,
 };
 
@@ -27,9 +27,9 @@ pub(crate) struct Line {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct State {
-    pub(crate) server: Server,
-    pub(crate) clients: Vec<Client>,
+pub(crate) struct QueueState {
+    pub(crate) server: ModelServer,
+    pub(crate) clients: Vec<ModelClient>,
     /// What may still happen.
     pub(crate) faults: Faults,
     /// The largest number that anybody believed in, and who did.
@@ -39,37 +39,37 @@ pub(crate) struct State {
 /// What a server keeps: the lock's row, taken apart. Tombstones are with their attempts, and the
 /// connections it believes in with their clients.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Server {
+pub(crate) struct ModelServer {
     pub(crate) lock: Option<(Who, Left)>,
     /// The last number given.
     pub(crate) number: Option<Rank>,
-    pub(crate) queue: Vec<Entry>,
+    pub(crate) queue: Vec<QueueEntry>,
 }
 
 /// Milliseconds until an end.
 pub(crate) type Left = u32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct QueueEntry {
     pub(crate) ticket: Rank,
     pub(crate) who: Who,
     pub(crate) epoch: u8,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Client {
+pub(crate) struct ModelClient {
     pub(crate) crashed: bool,
     pub(crate) connected: bool,
     /// Its last connection.
     pub(crate) epoch: u8,
     /// The connections that the server believes in, one bit each.
     pub(crate) seen: u8,
-    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) attempts: Vec<ClientAttempt>,
     /// Under way to the server: first those of connections that have ended, which may still arrive
     /// until the server knows.
-    pub(crate) requests: VecDeque<Request>,
+    pub(crate) requests: VecDeque<PendingRequest>,
     /// Under way to the client, over its connection.
-    pub(crate) inbox: VecDeque<Message>,
+    pub(crate) inbox: VecDeque<Delivery>,
 }
 
 impl fmt::Display for Who {
@@ -79,27 +79,27 @@ impl fmt::Display for Who {
     }
 }
 
-impl State {
+impl QueueState {
     pub(crate) fn new(config: &Config) -> Self {
-        let attempts = vec![Attempt::default(); usize::from(config.attempts)];
-        let client = Client { connected: true, seen: 1, attempts, ..Client::default() };
+        let attempts = vec![ClientAttempt::default(); usize::from(config.attempts)];
+        let client = ModelClient { connected: true, seen: 1, attempts, ..ModelClient::default() };
         Self {
-            server: Server::default(),
+            server: ModelServer::default(),
             clients: vec![client; usize::from(config.clients)],
             faults: config.faults,
             highest: None,
         }
     }
 
-    pub(crate) fn client(&mut self, client: u8) -> &mut Client {
+    pub(crate) fn client(&mut self, client: u8) -> &mut ModelClient {
         &mut self.clients[usize::from(client)]
     }
 
-    pub(crate) fn attempt(&self, who: Who) -> &Attempt {
+    pub(crate) fn attempt(&self, who: Who) -> &ClientAttempt {
         &self.clients[usize::from(who.client)].attempts[usize::from(who.attempt)]
     }
 
-    pub(crate) fn attempt_mut(&mut self, who: Who) -> &mut Attempt {
+    pub(crate) fn attempt_mut(&mut self, who: Who) -> &mut ClientAttempt {
         &mut self.client(who.client).attempts[usize::from(who.attempt)]
     }
 
@@ -113,7 +113,7 @@ impl State {
     }
 
     /// Whether a waiter subscribes to the entry's channel.
-    pub(crate) fn hears(&self, entry: &Entry) -> bool {
+    pub(crate) fn hears(&self, entry: &QueueEntry) -> bool {
         let client = &self.clients[usize::from(entry.who.client)];
         client.connected
             && client.epoch == entry.epoch
@@ -129,7 +129,7 @@ impl State {
     /// Drops messages that will find no waiter, as their receiver does.
     pub(crate) fn forget_pushes(&mut self) {
         for client in &mut self.clients {
-            let Client { attempts, inbox, .. } = client;
+            let ModelClient { attempts, inbox, .. } = client;
             inbox.retain(|message| {
                 let waits = attempts[usize::from(message.who.attempt)].phase == Phase::Waiting;
                 waits || !matches!(message.says, Says::Grant | Says::SuccessorWatch { .. })

@@ -4,21 +4,21 @@ use std::fmt;
 
 use crate::{
     attempt::{Force, Keep},
-    message::{Ask, Message, Request, Says},
+    message::{Ask, Delivery, PendingRequest, Says},
     model::Model,
-    state::{Line, State},
-    step::Step,
+    state::{Line, QueueState},
+    step::QueueStep,
     world::World,
 };
 
 /// The steps of a way, each with what the server keeps after it.
-pub(crate) fn trace(model: &Model, way: &[Step]) -> Vec<String> {
-    let mut state = State::new(&model.config);
-    let take = |step: &Step| {
+pub(crate) fn trace(model: &Model, way: &[QueueStep]) -> Vec<String> {
+    let mut state = QueueState::new(&model.config);
+    let take = |step: &QueueStep| {
         let words = in_words(&state, *step);
         let broken = model.take(&mut state, *step).is_err();
         let then = if broken { " !" } else { "" };
-        format!("{words}{then}  {}", Server(&state))
+        format!("{words}{then}  {}", ServerText(&state))
     };
     let mut lines: Vec<_> = way.iter().map(take).collect();
     // Time that passes without an effect says nothing the second time.
@@ -26,36 +26,36 @@ pub(crate) fn trace(model: &Model, way: &[Step]) -> Vec<String> {
     lines
 }
 
-fn in_words(state: &State, step: Step) -> String {
+fn in_words(state: &QueueState, step: QueueStep) -> String {
     match step {
-        Step::Begin(who) => format!("{who} asks"),
-        Step::Force(who, Force::Steal) => format!("{who} steals"),
-        Step::Force(who, Force::Release) => format!("{who} releases by force"),
-        Step::Keep(who, Keep::Resume) => format!("{who} resumes"),
-        Step::Keep(who, Keep::Confirm) => format!("{who} confirms its number"),
-        Step::Keep(who, Keep::Repair) => format!("{who} asks for its key once more"),
-        Step::Run(line) => {
+        QueueStep::Begin(who) => format!("{who} asks"),
+        QueueStep::Force(who, Force::Steal) => format!("{who} steals"),
+        QueueStep::Force(who, Force::Release) => format!("{who} releases by force"),
+        QueueStep::Keep(who, Keep::Resume) => format!("{who} resumes"),
+        QueueStep::Keep(who, Keep::Confirm) => format!("{who} confirms its number"),
+        QueueStep::Keep(who, Keep::Repair) => format!("{who} asks for its key once more"),
+        QueueStep::Run(line) => {
             let requests = &state.clients[usize::from(line.client)].requests;
             let request = requests.iter().find(|request| request.epoch == line.epoch);
             let old = Model::current(state, line.client) != Some(line);
             let old = if old { "OLD " } else { "" };
             request.map_or_else(String::new, |request| format!("server runs {old}{request}"))
         }
-        Step::Deliver(client) => {
+        QueueStep::Deliver(client) => {
             let message = state.clients[usize::from(client)].inbox.front();
             message.map_or_else(String::new, ToString::to_string)
         }
-        Step::Poll(who) => format!("{who} looks"),
-        Step::Resend(who) => format!("{who} asks again, unanswered"),
-        Step::Cancel(who) => format!("{who} gives up"),
-        Step::Release(who) => format!("{who} releases"),
-        Step::Renew(who) => format!("{who} renews"),
-        Step::Disconnect(client) => format!("c{client} loses its connection"),
-        Step::Reconnect(client) => format!("c{client} reconnects"),
-        Step::Notice(line) => format!("server knows that {line} has ended"),
-        Step::Crash(client) => format!("c{client} crashes"),
-        Step::Delete => "somebody deletes the lock's key".into(),
-        Step::Tick => "a tick".into(),
+        QueueStep::Poll(who) => format!("{who} looks"),
+        QueueStep::Resend(who) => format!("{who} asks again, unanswered"),
+        QueueStep::Cancel(who) => format!("{who} gives up"),
+        QueueStep::Release(who) => format!("{who} releases"),
+        QueueStep::Renew(who) => format!("{who} renews"),
+        QueueStep::Disconnect(client) => format!("c{client} loses its connection"),
+        QueueStep::Reconnect(client) => format!("c{client} reconnects"),
+        QueueStep::Notice(line) => format!("server knows that {line} has ended"),
+        QueueStep::Crash(client) => format!("c{client} crashes"),
+        QueueStep::Delete => "somebody deletes the lock's key".into(),
+        QueueStep::Tick => "a tick".into(),
     }
 }
 
@@ -65,7 +65,7 @@ impl fmt::Display for Line {
     }
 }
 
-impl fmt::Display for Request {
+impl fmt::Display for PendingRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { who, epoch, age, ask } = self;
         let line = Line { client: who.client, epoch: *epoch };
@@ -92,7 +92,7 @@ impl fmt::Display for Request {
     }
 }
 
-impl fmt::Display for Message {
+impl fmt::Display for Delivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { who, says } = self;
         write!(f, "{who} reads ")?;
@@ -116,9 +116,9 @@ impl fmt::Display for Message {
 }
 
 /// What a server keeps.
-struct Server<'a>(&'a State);
+struct ServerText<'a>(&'a QueueState);
 
-impl fmt::Display for Server<'_> {
+impl fmt::Display for ServerText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let server = &self.0.server;
         match server.lock {

@@ -1,8 +1,8 @@
 //! Random walks, where there are more states than can be searched.
 
 use crate::{
-    Found, Report, config::Config, model::Model, random::Random, state::State, step::Step,
-    world::World,
+    Counterexample, Report, config::Config, model::Model, random::Random, state::QueueState,
+    step::QueueStep, world::World,
 };
 
 /// Walks from the beginning, so often, each so many steps, and tries liveness from where each walk
@@ -13,7 +13,7 @@ pub fn walk(config: Config, walks: usize, steps: usize, seed: u64) -> Report {
     let mut random = Random::new(seed);
     let mut report = Report { capped: true, ..Report::default() };
     for _ in 0..walks {
-        let (mut state, mut way) = (State::new(&config), Vec::new());
+        let (mut state, mut way) = (QueueState::new(&config), Vec::new());
         let mut outcome = Ok(());
         // Some walks stop early, so that liveness is tried from the middle of things too.
         for _ in 0..=random.below(steps) {
@@ -32,7 +32,7 @@ pub fn walk(config: Config, walks: usize, steps: usize, seed: u64) -> Report {
         if let Err((violation, rest)) = tried {
             let fairly = rest.len();
             way.extend(rest);
-            report.found = Some(Found::new(&model, violation, &way, fairly));
+            report.found = Some(Counterexample::new(&model, violation, &way, fairly));
             break;
         }
     }
@@ -40,14 +40,18 @@ pub fn walk(config: Config, walks: usize, steps: usize, seed: u64) -> Report {
 }
 
 /// Mostly what goes forward: else a walk spends its faults and its time at its beginning.
-fn choose(model: &Model, state: &State, random: &mut Random) -> Option<Step> {
+fn choose(model: &Model, state: &QueueState, random: &mut Random) -> Option<QueueStep> {
     let mut steps = Vec::new();
     model.steps(state, &mut steps);
     let forward = random.below(4) != 0;
-    let goes = |step: &Step| {
+    let goes = |step: &QueueStep| {
         matches!(
             step,
-            Step::Begin(_) | Step::Run(_) | Step::Deliver(_) | Step::Poll(_) | Step::Reconnect(_)
+            QueueStep::Begin(_)
+                | QueueStep::Run(_)
+                | QueueStep::Deliver(_)
+                | QueueStep::Poll(_)
+                | QueueStep::Reconnect(_)
         )
     };
     if forward && steps.iter().any(goes) {

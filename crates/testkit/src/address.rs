@@ -10,14 +10,14 @@ use std::time::Duration;
 
 /// Where a server listens; always on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Endpoint {
+pub enum ServerEndpoint {
     /// A Unix socket.
     Unix(PathBuf),
     /// A port of 127.0.0.1.
     Tcp(u16),
 }
 
-impl Endpoint {
+impl ServerEndpoint {
     /// The URL by which a client names it, without password.
     #[must_use]
     pub fn url(&self) -> String {
@@ -43,7 +43,7 @@ impl Endpoint {
     }
 }
 
-impl fmt::Display for Endpoint {
+impl fmt::Display for ServerEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.url())
     }

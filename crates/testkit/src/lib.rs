@@ -40,7 +40,7 @@ mod temp;
 mod value;
 mod wait;
 
-pub use address::{Endpoint, SocketStream};
+pub use address::{ServerEndpoint, SocketStream};
 pub use clock::Clock;
 pub use disk::{in_another_time, on_small_disk, with_mounts};
 pub use fake::{FakeAnswer, FakeServer, Trick};

@@ -4,7 +4,7 @@ use std::io::{self, BufReader, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::{Endpoint, SocketStream, Value, resp};
+use crate::{ServerEndpoint, SocketStream, Value, resp};
 
 /// A minimal blocking client, to look at a server behind the library's back.
 ///
@@ -12,7 +12,7 @@ use crate::{Endpoint, SocketStream, Value, resp};
 #[derive(Debug)]
 pub struct Raw {
     reader: BufReader<SocketStream>,
-    to: Endpoint,
+    to: ServerEndpoint,
 }
 
 impl Raw {
@@ -21,27 +21,27 @@ impl Raw {
     /// # Panics
     /// When nothing listens there.
     #[must_use]
-    pub fn connect(to: &Endpoint) -> Self {
+    pub fn connect(to: &ServerEndpoint) -> Self {
         Self::try_connect(to).unwrap_or_else(|e| panic!("cannot connect to {to}: {e}"))
     }
 
     /// Connects to a port of 127.0.0.1.
     #[must_use]
     pub fn tcp(port: u16) -> Self {
-        Self::connect(&Endpoint::Tcp(port))
+        Self::connect(&ServerEndpoint::Tcp(port))
     }
 
     /// Connects to a Unix socket.
     #[must_use]
     pub fn unix(path: &Path) -> Self {
-        Self::connect(&Endpoint::Unix(path.to_owned()))
+        Self::connect(&ServerEndpoint::Unix(path.to_owned()))
     }
 
     /// Connects, or says why not.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn try_connect(to: &Endpoint) -> io::Result<Self> {
+    pub fn try_connect(to: &ServerEndpoint) -> io::Result<Self> {
         let stream = to.connect()?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;

@@ -46,7 +46,7 @@ impl ReportTarget {
     /// # Errors
     ///
     /// A [`Failure`] that names it.
-    pub(super) fn open(&self) -> Result<Report, Failure> {
+    pub(super) fn open(&self) -> Result<ReportFile, Failure> {
         let (file, name) = match self {
             Self::File(path) => (writable(path), quoted(path.as_os_str().as_encoded_bytes())),
             Self::Descriptor(number) => (inherited(*number), number.to_string()),
@@ -57,7 +57,7 @@ impl ReportTarget {
                 .hint("--report takes a file, or an open descriptor")
         };
         let is_own = matches!(self, Self::File(_));
-        file.map(|file| Report { file, is_own }).map_err(bad)
+        file.map(|file| ReportFile { file, is_own }).map_err(bad)
     }
 }
 
@@ -72,13 +72,13 @@ fn writable(path: &Path) -> io::Result<File> {
 
 /// A place for one line.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct ReportFile {
     file: File,
     /// The tool opened it by its name, so what was there before is replaced.
     is_own: bool,
 }
 
-impl Report {
+impl ReportFile {
     /// Writes it, and gives up when nobody reads.
     ///
     /// # Errors

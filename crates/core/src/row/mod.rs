@@ -30,7 +30,7 @@ pub struct NodeTime {
 #[expect(clippy::exhaustive_structs, reason = "a value and its end")]
 pub struct Stored {
     /// The value.
-    pub value: Value,
+    pub value: StoredValue,
     /// When it ends, on the TTL clock; alive while `now <= end`, as on a server.
     pub ends_ms: Option<u64>,
 }
@@ -38,7 +38,7 @@ pub struct Stored {
 /// What can stand at a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "what scripts distinguish")]
-pub enum Value {
+pub enum StoredValue {
     /// A string.
     Bytes(Vec<u8>),
     /// A sorted set with whole scores: a queue.
@@ -347,18 +347,18 @@ impl Row {
 }
 
 fn holds(stored: &Stored, token: &Token) -> bool {
-    matches!(&stored.value, Value::Bytes(bytes) if bytes == token.as_bytes())
+    matches!(&stored.value, StoredValue::Bytes(bytes) if bytes == token.as_bytes())
 }
 
 const fn is_string(stored: &Stored) -> bool {
-    matches!(stored.value, Value::Bytes(_))
+    matches!(stored.value, StoredValue::Bytes(_))
 }
 
 fn holder(stored: &Stored) -> Holder {
     match &stored.value {
-        Value::Bytes(bytes) => Holder::from_value(bytes),
-        Value::Sorted(_) => Holder::ForeignType("zset".into()),
-        Value::OtherType(name) => Holder::ForeignType(name.as_str().into()),
+        StoredValue::Bytes(bytes) => Holder::from_value(bytes),
+        StoredValue::Sorted(_) => Holder::ForeignType("zset".into()),
+        StoredValue::OtherType(name) => Holder::ForeignType(name.as_str().into()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The numbers of one lock, in plain Rust: how they are given, kept, and agreed upon.
 
-use super::{NodeTime, Row, Stored, Value, held, holds, left, raise};
+use super::{NodeTime, Row, Stored, StoredValue, held, holds, left, raise};
 use crate::{
     Confirmation, FENCE_FLOOR_TTL, FenceFault, FencingToken, Reply, Token, Ttl, fence_ttl,
     is_far_ahead, least_number, next_number,
@@ -59,7 +59,7 @@ impl Row {
         }
         let number = last.map_or(number, |last| last.max(number));
         let ends_ms = self.fence.as_ref().and_then(|stored| stored.ends_ms);
-        let value = Value::Bytes(number.to_string().into_bytes());
+        let value = StoredValue::Bytes(number.to_string().into_bytes());
         self.fence = Some(Stored { value, ends_ms });
         raise(self.fence.as_mut(), at, ttl_ms);
         Ok(number)
@@ -84,11 +84,11 @@ impl Row {
     /// Fence first, then the lock. The number is known to be sound before anything is written.
     pub(super) fn set(&mut self, at: NodeTime, token: &[u8], ttl: Ttl, number: FencingToken) {
         self.fence = Some(Stored {
-            value: Value::Bytes(number.to_string().into_bytes()),
+            value: StoredValue::Bytes(number.to_string().into_bytes()),
             ends_ms: Some(at.ttl_ms + fence_ttl(ttl)),
         });
         self.lock = Some(Stored {
-            value: Value::Bytes(token.to_vec()),
+            value: StoredValue::Bytes(token.to_vec()),
             ends_ms: Some(at.ttl_ms + ttl.as_millis()),
         });
     }
@@ -113,7 +113,7 @@ impl Row {
 
     pub(super) fn last_number(&self) -> Result<Option<FencingToken>, FenceFault> {
         let Some(stored) = &self.fence else { return Ok(None) };
-        let Value::Bytes(bytes) = &stored.value else { return Err(FenceFault::Type) };
+        let StoredValue::Bytes(bytes) = &stored.value else { return Err(FenceFault::Type) };
         // Digits only, as scripts write them, and few enough for a double to hold them all.
         let is_short = (1..=16).contains(&bytes.len()) && !bytes.starts_with(b"0");
         let digits = is_short && bytes.iter().all(u8::is_ascii_digit);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{NodeTime, Row, Stored, Value};
+use super::{NodeTime, Row, Stored, StoredValue};
 use crate::{
     Channel, Entry, FencingToken, Holder, LockKey, Next, Notification, Place, Release, Reply,
     Ticket, Token, Ttl, Waiter,
@@ -84,7 +84,7 @@ fn parse(member: &[u8]) -> Option<Parsed<'_>> {
 impl Row {
     /// Whether anything but a queue stands at the queue's key.
     pub(super) fn queue_is_foreign(&self) -> bool {
-        matches!(&self.queue, Some(Stored { value, .. }) if !matches!(value, Value::Sorted(_)))
+        matches!(&self.queue, Some(Stored { value, .. }) if !matches!(value, StoredValue::Sorted(_)))
     }
 
     /// Whether the token was cancelled: a command of a dead connection comes too late.
@@ -262,16 +262,16 @@ impl Row {
     fn members(&self) -> &Members {
         const NONE: &Members = &Members::new();
         match self.queue.as_ref().map(|stored| &stored.value) {
-            Some(Value::Sorted(members)) => members,
+            Some(StoredValue::Sorted(members)) => members,
             _ => NONE,
         }
     }
 
     /// Changes the members; a sorted set without any is no key, and a new one has no end yet.
     fn change_members<T>(&mut self, change: impl FnOnce(&mut Members) -> T) -> T {
-        let empty = || Stored { value: Value::Sorted(Members::new()), ends_ms: None };
+        let empty = || Stored { value: StoredValue::Sorted(Members::new()), ends_ms: None };
         let mut stored = self.queue.take().unwrap_or_else(empty);
-        let Value::Sorted(members) = &mut stored.value else {
+        let StoredValue::Sorted(members) = &mut stored.value else {
             // Whatever stands there is another's, and stays.
             self.queue = Some(stored);
             return change(&mut Members::new());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
     Channel, Eligibility, Entry, FencingToken, LockKey, MarkerCheck, MarkerFound, NodeTime,
-    Notification, Op, Reply, Row, ServerIdentity, Stored, Table, Ticket, Token, Ttl, Value,
+    Notification, Op, Reply, Row, ServerIdentity, Stored, StoredValue, Table, Ticket, Token, Ttl,
     fence_ttl,
 };
 
@@ -21,7 +21,7 @@ pub(crate) struct Model {
     /// The same as a table, until somebody else writes: no table offers that.
     table: Option<Table>,
     /// What stands at the marker's key, and the identity of the server.
-    marker: Option<Value>,
+    marker: Option<StoredValue>,
     identity: ServerIdentity,
     /// The channels that somebody listens to, by their index.
     open: BTreeSet<usize>,
@@ -88,12 +88,12 @@ impl Model {
     fn check(&mut self, at: NodeTime, check: &MarkerCheck) -> Eligibility {
         let found = match &self.marker {
             None => MarkerFound::Nothing,
-            Some(Value::Bytes(text)) => MarkerFound::Text(text),
+            Some(StoredValue::Bytes(text)) => MarkerFound::Text(text),
             Some(_) => MarkerFound::OtherType,
         };
         let (answer, written) = check.judge(found, Some(&self.identity), at.wall_us / 1_000);
         if let Some(text) = written {
-            self.marker = Some(Value::Bytes(text.into_bytes()));
+            self.marker = Some(StoredValue::Bytes(text.into_bytes()));
         }
         answer
     }
@@ -107,7 +107,7 @@ impl Model {
             }
             MarkerStep::Text(text) => (*text).to_owned(),
             MarkerStep::OtherType => {
-                self.marker = Some(Value::OtherType("list".to_owned()));
+                self.marker = Some(StoredValue::OtherType("list".to_owned()));
                 return None;
             }
             MarkerStep::Deleted => {
@@ -115,7 +115,7 @@ impl Model {
                 return None;
             }
         };
-        self.marker = Some(Value::Bytes(text.clone().into_bytes()));
+        self.marker = Some(StoredValue::Bytes(text.clone().into_bytes()));
         Some(text)
     }
 
@@ -128,9 +128,9 @@ impl Model {
     pub(crate) fn marker(&self) -> (Option<&str>, Option<&str>) {
         match &self.marker {
             None => (Some("none"), None),
-            Some(Value::Bytes(text)) => (Some("string"), str::from_utf8(text).ok()),
-            Some(Value::OtherType(name)) => (Some(name), None),
-            Some(Value::Sorted(_)) => (Some("zset"), None),
+            Some(StoredValue::Bytes(text)) => (Some("string"), str::from_utf8(text).ok()),
+            Some(StoredValue::OtherType(name)) => (Some(name), None),
+            Some(StoredValue::Sorted(_)) => (Some("zset"), None),
         }
     }
 
@@ -144,7 +144,9 @@ impl Model {
         row.expire(at);
         let free = row.lock.is_none();
         let queue = match &row.queue {
-            Some(Stored { value: Value::Sorted(members), .. }) => members.iter().cloned().collect(),
+            Some(Stored { value: StoredValue::Sorted(members), .. }) => {
+                members.iter().cloned().collect()
+            }
             _ => Vec::new(),
         };
         let channels = channels();
@@ -194,22 +196,24 @@ impl Model {
         let stored = self.part(key, part);
         let end = |ms| at.ttl_ms + ms;
         let sorted = |members: &[Scored]| Stored {
-            value: Value::Sorted(scored(members).map(|(member, score)| (score, member)).collect()),
+            value: StoredValue::Sorted(
+                scored(members).map(|(member, score)| (score, member)).collect(),
+            ),
             ends_ms: None,
         };
         match (write, stored.as_mut()) {
             (Write::Text(bytes, ms), _) => {
-                let value = Value::Bytes(bytes.clone());
+                let value = StoredValue::Bytes(bytes.clone());
                 *stored = Some(Stored { value, ends_ms: ms.map(end) });
             }
             (Write::Other(name), _) => {
-                let value = Value::OtherType((*name).to_owned());
+                let value = StoredValue::OtherType((*name).to_owned());
                 *stored = Some(Stored { value, ends_ms: None });
             }
             (Write::Put(members), _) | (Write::Add(members), None) => {
                 *stored = Some(sorted(members));
             }
-            (Write::Add(members), Some(Stored { value: Value::Sorted(old), .. })) => {
+            (Write::Add(members), Some(Stored { value: StoredValue::Sorted(old), .. })) => {
                 let new: BTreeMap<_, _> = scored(members).collect();
                 old.retain(|(_, member)| !new.contains_key(member));
                 old.extend(new.into_iter().map(|(member, score)| (score, member)));
@@ -245,7 +249,8 @@ impl Model {
                 from_ms(after(end.saturating_sub(half), *ms))
             }
             Move::ToOld(key, ms) => {
-                let Value::Sorted(members) = &self.part(key, Part::Queue).as_ref()?.value else {
+                let StoredValue::Sorted(members) = &self.part(key, Part::Queue).as_ref()?.value
+                else {
                     return None;
                 };
                 let (score, _) = members.iter().find(|(score, _)| *score >= TOMBSTONES)?;
@@ -267,7 +272,7 @@ impl Model {
             seen.extend([&row.lock, &row.fence].map(|stored| see(stored.as_ref(), at)));
             let queue = see(row.queue.as_ref(), at);
             seen.push(match &row.queue {
-                Some(Stored { value: Value::Sorted(members), .. }) => {
+                Some(Stored { value: StoredValue::Sorted(members), .. }) => {
                     Seen { members: members.iter().cloned().collect(), ..queue }
                 }
                 _ => queue,
@@ -309,9 +314,9 @@ fn see(stored: Option<&Stored>, at: NodeTime) -> Seen {
     let Some(Stored { value, ends_ms }) = stored else { return nothing };
     let pttl = ends_ms.map_or(-1, |ends| i64::try_from(ends - at.ttl_ms).unwrap());
     let (kind, value) = match value {
-        Value::Bytes(bytes) => ("string", Some(bytes.clone())),
-        Value::Sorted(_) => ("zset", None),
-        Value::OtherType(name) => (name.as_str(), None),
+        StoredValue::Bytes(bytes) => ("string", Some(bytes.clone())),
+        StoredValue::Sorted(_) => ("zset", None),
+        StoredValue::OtherType(name) => (name.as_str(), None),
     };
     Seen { kind: kind.to_owned(), value, pttl, ..nothing }
 }

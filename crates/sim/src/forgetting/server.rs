@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tenure_core::{
     Channel, Eligibility, HolderLabel, LockKey, Marker, MarkerCheck, MarkerFound, MarkerMode,
-    NodeTime, Op, RenewRequest, RenewalAnswer, Reply, Row, ServerIdentity, Stored, Token, Ttl,
-    Value,
+    NodeTime, Op, RenewRequest, RenewalAnswer, Reply, Row, ServerIdentity, Stored, StoredValue,
+    Token, Ttl,
 };
 
 use super::{
@@ -73,7 +73,7 @@ impl ClientTokens {
     fn apply(&self, server: &mut ForgettingServer, op: &Op) -> Reply {
         let stored = |bytes: &[u8], left: u8| {
             let ends_ms = Some(NOW.ttl_ms + u64::from(left) * TICK_MS);
-            Stored { value: Value::Bytes(bytes.to_vec()), ends_ms }
+            Stored { value: StoredValue::Bytes(bytes.to_vec()), ends_ms }
         };
         let lock = server.data.lock;
         let token = |who: u8| self.tokens[usize::from(who)].as_bytes();
@@ -85,7 +85,7 @@ impl ClientTokens {
         };
         let (reply, _) = row.apply(NOW, &|_: &Channel| false, op);
         server.data.lock = row.lock.map(|stored| {
-            let Stored { value: Value::Bytes(bytes), ends_ms: Some(ends) } = stored else {
+            let Stored { value: StoredValue::Bytes(bytes), ends_ms: Some(ends) } = stored else {
                 unreachable!("a string with an end")
             };
             let who = self.tokens.iter().position(|token| token.as_bytes() == bytes);

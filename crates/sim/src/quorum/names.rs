@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Channel, FencingToken, HolderLabel, LockKey, NodeTime, Op, Reply, Row, Stored, Timestamp,
-    Token, Ttl, Value,
+    Channel, FencingToken, HolderLabel, LockKey, NodeTime, Op, Reply, Row, Stored, StoredValue,
+    Timestamp, Token, Ttl,
 };
 
 use super::state::{NodeRow, number, token};
@@ -42,7 +42,8 @@ impl AttemptTokens {
     /// Carries out an op at a node, by the model that the scripts are tested against.
     pub(crate) fn carry_out(&self, node: &mut NodeRow, op: &Op) -> Result<Reply, Violation> {
         let ends_ms = Some(NOW.ttl_ms + self.ttl.as_millis());
-        let stored = |bytes: &[u8]| Some(Stored { value: Value::Bytes(bytes.to_vec()), ends_ms });
+        let stored =
+            |bytes: &[u8]| Some(Stored { value: StoredValue::Bytes(bytes.to_vec()), ends_ms });
         let mut row = Row {
             lock: node.owner.and_then(|who| stored(self.tokens[usize::from(who)].as_bytes())),
             fence: if node.last == 0 {
@@ -61,7 +62,7 @@ impl AttemptTokens {
         let fault = |words: &str| Err(Violation::new(Kind::Row, words.into()));
         node.owner = None;
         match &row.lock {
-            Some(Stored { value: Value::Bytes(token), ends_ms: Some(_) }) => {
+            Some(Stored { value: StoredValue::Bytes(token), ends_ms: Some(_) }) => {
                 let who = self.tokens.iter().position(|known| known.as_bytes() == token);
                 let Some(who) = who.and_then(|who| u8::try_from(who).ok()) else {
                     return fault("a token of nobody");
@@ -72,7 +73,7 @@ impl AttemptTokens {
             None => {}
         }
         let last = match &row.fence {
-            Some(Stored { value: Value::Bytes(digits), ends_ms: Some(_) }) => {
+            Some(Stored { value: StoredValue::Bytes(digits), ends_ms: Some(_) }) => {
                 let digits = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
                 number(digits.and_then(FencingToken::new).expect("a number"))
             }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::{Endpoint, SocketStream, TempDir, resp};
+use crate::{ServerEndpoint, SocketStream, TempDir, resp};
 
 /// What a [`FakeServer`] does on a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl From<Vec<u8>> for FakeAnswer {
 /// A server without a store: a script per connection answers each command by raw bytes.
 #[derive(Debug)]
 pub struct FakeServer {
-    address: Endpoint,
+    address: ServerEndpoint,
     shared: Arc<FakeShared>,
     _dir: Option<TempDir>,
 }
@@ -88,7 +88,7 @@ impl FakeServer {
         let path = dir.path().join("s");
         let listener = UnixListener::bind(&path).expect("listen on a Unix socket");
         let accept = move || listener.accept().map(|(stream, _)| stream.into());
-        Self::new(Endpoint::Unix(path), Some(dir), accept, connect)
+        Self::new(ServerEndpoint::Unix(path), Some(dir), accept, connect)
     }
 
     /// Listens on a free port of 127.0.0.1; otherwise as [`FakeServer::unix`].
@@ -105,7 +105,7 @@ impl FakeServer {
             stream.set_nodelay(true)?;
             Ok(stream.into())
         };
-        Self::new(Endpoint::Tcp(port), None, accept, connect)
+        Self::new(ServerEndpoint::Tcp(port), None, accept, connect)
     }
 
     /// Sends bytes nobody asked for on every open connection.
@@ -125,7 +125,7 @@ impl FakeServer {
 
     /// Where it listens.
     #[must_use]
-    pub fn address(&self) -> &Endpoint {
+    pub fn address(&self) -> &ServerEndpoint {
         &self.address
     }
 
@@ -148,7 +148,7 @@ impl FakeServer {
     }
 
     fn new<F, S>(
-        address: Endpoint,
+        address: ServerEndpoint,
         dir: Option<TempDir>,
         accept: impl Fn() -> std::io::Result<SocketStream> + Send + 'static,
         mut connect: F,

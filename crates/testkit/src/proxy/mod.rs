@@ -15,7 +15,7 @@ use rustix::net::{Shutdown, listen, shutdown};
 pub use self::rules::Gated;
 use self::rules::{Dropping, Gate, Rules};
 use self::state::{Link, ProxyShared};
-use crate::{Endpoint, Raw, Server};
+use crate::{Raw, Server, ServerEndpoint};
 
 /// A TCP proxy on 127.0.0.1 before one server.
 ///
@@ -40,7 +40,7 @@ impl Proxy {
 
     /// A proxy before whatever listens there.
     #[must_use]
-    pub fn to_address(target: &Endpoint) -> Self {
+    pub fn to_address(target: &ServerEndpoint) -> Self {
         let (port, listener) = bind();
         let listener = Arc::new(listener);
         let shared = Arc::new(ProxyShared::new(target.clone()));
@@ -170,8 +170,8 @@ impl Proxy {
 
     /// Where it listens.
     #[must_use]
-    pub fn address(&self) -> Endpoint {
-        Endpoint::Tcp(self.port)
+    pub fn address(&self) -> ServerEndpoint {
+        ServerEndpoint::Tcp(self.port)
     }
 
     /// URL by which a client reaches the server through it, without password.

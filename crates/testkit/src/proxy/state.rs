@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::set_socket_linger;
 
 use super::rules::{Chunk, Direction, Fate, Rules};
-use crate::{Endpoint, SocketStream};
+use crate::{ServerEndpoint, SocketStream};
 
 /// Shared by the handle and all threads.
 #[derive(Debug)]
 pub(super) struct ProxyShared {
-    pub(super) target: Endpoint,
+    pub(super) target: ServerEndpoint,
     pub(super) changed: Condvar,
     state: Mutex<ProxyState>,
 }
@@ -50,7 +50,7 @@ pub(super) struct Lane {
 }
 
 impl ProxyShared {
-    pub(super) fn new(target: Endpoint) -> Self {
+    pub(super) fn new(target: ServerEndpoint) -> Self {
         Self { target, changed: Condvar::new(), state: Mutex::default() }
     }
 

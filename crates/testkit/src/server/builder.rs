@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::Server;
 use super::process::{self, LOG, ServerProcess};
 use crate::wait::poll;
-use crate::{Clock, Endpoint, Raw, ServerKind, TempDir, Value, shim};
+use crate::{Clock, Raw, ServerEndpoint, ServerKind, TempDir, Value, shim};
 
 /// A server yet to be started.
 #[derive(Clone, Debug)]
@@ -80,9 +80,9 @@ impl Builder {
         let dir = TempDir::new();
         for _ in 0..PORTS_TO_TRY {
             let address = if self.tcp {
-                Endpoint::Tcp(free_port())
+                ServerEndpoint::Tcp(free_port())
             } else {
-                Endpoint::Unix(dir.path().join("s"))
+                ServerEndpoint::Unix(dir.path().join("s"))
             };
             let program = process::program(
                 binary.clone(),
@@ -114,16 +114,16 @@ impl Builder {
         panic!("{}: {PORTS_TO_TRY} free ports in a row were taken at once", self.kind);
     }
 
-    fn command_line(&self, address: &Endpoint, dir: &Path) -> Vec<OsString> {
+    fn command_line(&self, address: &ServerEndpoint, dir: &Path) -> Vec<OsString> {
         let mut line: Vec<OsString> = Vec::new();
         let mut set = |name: &str, value: OsString| line.extend([name.into(), value]);
         match address {
-            Endpoint::Unix(path) => {
+            ServerEndpoint::Unix(path) => {
                 set("--port", "0".into());
                 set("--unixsocket", path.into());
                 set("--unixsocketperm", "700".into());
             }
-            Endpoint::Tcp(port) => {
+            ServerEndpoint::Tcp(port) => {
                 set("--bind", "127.0.0.1".into());
                 set("--port", port.to_string().into());
             }
@@ -163,7 +163,7 @@ pub(super) fn login(mut raw: Raw, password: Option<&str>) -> Raw {
 /// Waits until the server answers PING, also through the loading of its data.
 pub(super) fn wait_until_ready(
     process: &mut ServerProcess,
-    address: &Endpoint,
+    address: &ServerEndpoint,
     password: Option<&str>,
 ) -> io::Result<()> {
     let mut last = String::from("it was not asked");
@@ -183,7 +183,7 @@ pub(super) fn wait_until_ready(
     outcome.unwrap_or_else(|| Err(io::Error::other(last)))
 }
 
-fn answers(address: &Endpoint, password: Option<&str>) -> io::Result<Value> {
+fn answers(address: &ServerEndpoint, password: Option<&str>) -> io::Result<Value> {
     let mut raw = Raw::try_connect(address)?;
     if let Some(password) = password {
         raw.try_cmd(&["AUTH", password])?;

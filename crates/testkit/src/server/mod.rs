@@ -12,7 +12,7 @@ use std::thread;
 pub use self::builder::Builder;
 pub use self::frozen::Frozen;
 use self::process::ServerProcess;
-use crate::{Clock, Endpoint, Monitor, Raw, ServerKind, TempDir, Value};
+use crate::{Clock, Monitor, Raw, ServerEndpoint, ServerKind, TempDir, Value};
 
 /// A server of the test's own, in a private directory; killed and swept away on drop.
 ///
@@ -21,7 +21,7 @@ use crate::{Clock, Endpoint, Monitor, Raw, ServerKind, TempDir, Value};
 #[derive(Debug)]
 pub struct Server {
     kind: ServerKind,
-    address: Endpoint,
+    address: ServerEndpoint,
     password: Option<String>,
     clock: Option<Clock>,
     process: Arc<Mutex<ServerProcess>>,
@@ -51,7 +51,7 @@ impl Server {
 
     /// Where it listens.
     #[must_use]
-    pub fn address(&self) -> &Endpoint {
+    pub fn address(&self) -> &ServerEndpoint {
         &self.address
     }
 
@@ -65,8 +65,8 @@ impl Server {
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         match self.address {
-            Endpoint::Tcp(port) => Some(port),
-            Endpoint::Unix(_) => None,
+            ServerEndpoint::Tcp(port) => Some(port),
+            ServerEndpoint::Unix(_) => None,
         }
     }
 
@@ -74,8 +74,8 @@ impl Server {
     #[must_use]
     pub fn socket(&self) -> Option<&Path> {
         match &self.address {
-            Endpoint::Unix(path) => Some(path),
-            Endpoint::Tcp(_) => None,
+            ServerEndpoint::Unix(path) => Some(path),
+            ServerEndpoint::Tcp(_) => None,
         }
     }
 

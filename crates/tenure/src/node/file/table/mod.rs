@@ -8,7 +8,7 @@ mod schema;
 use std::{cell::Cell, collections::BTreeSet, time::Duration};
 
 use rusqlite::{Transaction, params};
-use tenure_core::{Channel, FENCE_FLOOR_TTL, LockKey, NodeTime, Row, Stored, Value};
+use tenure_core::{Channel, FENCE_FLOOR_TTL, LockKey, NodeTime, Row, Stored, StoredValue};
 
 pub(super) use self::fault::Fault;
 use self::{
@@ -82,10 +82,10 @@ impl StoredTable<'_> {
         let Found::Here(record) = found else { return Ok(Row::default()) };
         let number = record.number.map(|number| number.to_string().into_bytes());
         let members = if record.queue_ends > 0 { self.load_queue(key)? } else { BTreeSet::new() };
-        let queue = (!members.is_empty()).then_some(Value::Sorted(members));
+        let queue = (!members.is_empty()).then_some(StoredValue::Sorted(members));
         Ok(Row {
-            lock: value(record.token.clone().map(Value::Bytes), record.token_ends),
-            fence: value(number.map(Value::Bytes), record.number_ends),
+            lock: value(record.token.clone().map(StoredValue::Bytes), record.token_ends),
+            fence: value(number.map(StoredValue::Bytes), record.number_ends),
             queue: value(queue, record.queue_ends),
         })
     }
@@ -186,7 +186,7 @@ type QueueMembers = BTreeSet<(u64, Vec<u8>)>;
 fn members(row: &Row) -> &QueueMembers {
     const NONE: &QueueMembers = &QueueMembers::new();
     match row.queue.as_ref().map(|stored| &stored.value) {
-        Some(Value::Sorted(members)) => members,
+        Some(StoredValue::Sorted(members)) => members,
         _ => NONE,
     }
 }
@@ -195,14 +195,14 @@ fn entry_sum(key: &LockKey, score: i64, member: &[u8]) -> i64 {
     sum([Some(key.as_bytes()), Some(&score.to_le_bytes()), Some(member)])
 }
 
-fn value(value: Option<Value>, ends_ms: i64) -> Option<Stored> {
+fn value(value: Option<StoredValue>, ends_ms: i64) -> Option<Stored> {
     value.map(|value| Stored { value, ends_ms: Some(ends_ms.unsigned_abs()) })
 }
 
 fn bytes(stored: &Stored) -> Option<&[u8]> {
     match &stored.value {
-        Value::Bytes(bytes) => Some(bytes),
-        Value::Sorted(_) | Value::OtherType(_) => None,
+        StoredValue::Bytes(bytes) => Some(bytes),
+        StoredValue::Sorted(_) | StoredValue::OtherType(_) => None,
     }
 }
 
