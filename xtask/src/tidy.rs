@@ -15,6 +15,7 @@ mod promises;
 mod shown;
 mod size;
 mod text;
+mod types;
 mod words;
 
 use std::fmt;
@@ -50,7 +51,8 @@ fn check(sources: &[SourceFile]) -> Vec<Finding> {
     ];
     let mut findings: Vec<Finding> =
         sources.iter().flat_map(|source| one_file.iter().flat_map(|check| check(source))).collect();
-    let all_files = [promises::unproven, words::banned, names::dangling, lists::incomplete];
+    let all_files =
+        [promises::unproven, words::banned, names::dangling, lists::incomplete, types::of_one_name];
     findings.extend(all_files.iter().flat_map(|check| check(sources)));
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     findings

@@ -25,7 +25,7 @@ impl Channel {
         Self([b"tenure:free:", key.as_bytes()].concat().into())
     }
 
-    /// Of nobody: what a hint names when the lock went to no waiter.
+    /// Of nobody: what a notification names when the lock went to no waiter.
     #[must_use]
     pub fn nobody() -> Self {
         Self::named("-")

@@ -15,7 +15,7 @@ pub(crate) fn check(state: &QueueState) -> Result<(), Violation> {
     for who in state.everyone() {
         let attempt = state.attempt(who);
         if attempt.told_released {
-            not_a_ghost(state, who)?;
+            not_a_late_command(state, who)?;
         }
         let Some(belief) = attempt.belief.filter(|_| !attempt.robbed) else { continue };
         if let Some(other) = believer.replace(who) {
@@ -34,12 +34,12 @@ pub(crate) fn check(state: &QueueState) -> Result<(), Violation> {
     Ok(())
 }
 
-fn not_a_ghost(state: &QueueState, who: Who) -> Result<(), Violation> {
+fn not_a_late_command(state: &QueueState, who: Who) -> Result<(), Violation> {
     if state.server.lock.is_some_and(|(owner, _)| owner == who) {
-        return Err(Violation::new(Kind::GhostHolder, who.to_string()));
+        return Err(Violation::new(Kind::LateHolder, who.to_string()));
     }
     if state.server.queue.iter().any(|entry| entry.who == who) {
-        return Err(Violation::new(Kind::GhostWaiter, who.to_string()));
+        return Err(Violation::new(Kind::LateWaiter, who.to_string()));
     }
     Ok(())
 }

@@ -75,7 +75,8 @@ impl Model {
         let attempt = state.attempt(who);
         let waited = attempt.phase == Phase::Releasing { waited: true };
         let leave_tombstone = attempt.ambiguous && self.config.flaw != Some(Flaw::NoTombstone);
-        // A grant took the holder's entry out of the queue; only a ghost could bring it back.
+        // A grant took the holder's entry out of the queue; only a late command could bring it
+        // back.
         let asked = if waited || attempt.ambiguous { attempt.asked } else { 0 };
         Self::send(state, who, Ask::Release { asked, leave_tombstone, waited });
     }

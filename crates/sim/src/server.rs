@@ -128,7 +128,7 @@ impl Model {
         }
         if before.attempt(request.who).told_released {
             let words = format!("{} takes the lock of {owner}", request.who);
-            return Err(Violation::new(Kind::GhostForce, words));
+            return Err(Violation::new(Kind::LateForce, words));
         }
         state.attempt_mut(owner).robbed = true;
         Ok(())

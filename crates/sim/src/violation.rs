@@ -42,11 +42,11 @@ pub enum Kind {
     /// Nobody is granted before a live, queued one that knows an earlier ticket.
     Place,
     /// A token whose release was confirmed never holds the lock.
-    GhostHolder,
+    LateHolder,
     /// A token whose release was confirmed takes no lock by force.
-    GhostForce,
+    LateForce,
     /// A token whose release was confirmed never waits.
-    GhostWaiter,
+    LateWaiter,
     /// The node's model did what it never should: a key without an end, or a reply out of place.
     Row,
     /// Every live waiter is served in the end.

@@ -320,7 +320,7 @@ impl Row {
         };
         let yields = yield_ms > 0
             && self.lock.is_some()
-            && self.name_stand_in(None, &Channel::nobody(), yield_ms, wakes);
+            && self.name_successor_watch(None, &Channel::nobody(), yield_ms, wakes);
         let next =
             if yields { Next::Yielded } else { self.serve(at, None, None, None, wakes).next() };
         if next != Next::Waiter {

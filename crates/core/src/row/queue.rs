@@ -195,7 +195,7 @@ impl Row {
             let grant = Notification::Grant { to: channel.clone(), token: token.into() };
             if wakes.tell(grant) {
                 self.set(at, token.as_bytes(), grant_ttl, number);
-                _ = self.name_stand_in(me, &channel, grant_ttl.as_millis(), wakes);
+                _ = self.name_successor_watch(me, &channel, grant_ttl.as_millis(), wakes);
                 return Served::Waiter;
             }
         }
@@ -205,7 +205,7 @@ impl Row {
     /// Makes the next live waiter of another connection the successor watch of the one served.
     /// Where that is the caller, it gets the message too: else it cannot know the suspect. Returns
     /// whether there is one.
-    pub(super) fn name_stand_in(
+    pub(super) fn name_successor_watch(
         &mut self,
         me: Option<&Token>,
         granted: &Channel,
@@ -224,9 +224,9 @@ impl Row {
                     // It may receive nothing, but it sends a request, so it is alive.
                     let is_me = me.is_some_and(|me| me.as_str() == token);
                     let (token, granted) = (token.into(), granted.clone());
-                    let hint =
+                    let message =
                         Notification::SuccessorWatch { to: channel, token, grant_ttl_ms, granted };
-                    if wakes.tell(hint) || is_me {
+                    if wakes.tell(message) || is_me {
                         return true;
                     }
                     _ = self.remove(&member);

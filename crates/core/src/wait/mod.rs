@@ -40,8 +40,8 @@ pub enum Wait {
 /// that permits no channel, a quorum) it polls, with growing and jittered delays. In either case it
 /// never sleeps past its own deadline, and the last try is at the deadline itself.
 ///
-/// At several nodes a [hint](Waiting::handle_notification) ends a pause early; and since all
-/// waiters get it at the same moment, each pauses for a random time first.
+/// At several nodes a [notification](Waiting::handle_notification) ends a pause early; and since
+/// all waiters get it at the same moment, each pauses for a random time first.
 #[derive(Clone, Debug)]
 pub struct Waiting {
     /// The last moment of a try; `None` without a limit.

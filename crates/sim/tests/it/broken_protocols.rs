@@ -31,37 +31,37 @@ const ONE_CUT: Faults = Faults { disconnects: 1, ..NONE };
 
 #[test]
 fn without_a_tombstone_a_late_acquisition_holds_the_lock() {
-    finds(Kind::GhostHolder, 7, Flaw::NoTombstone, clients(1, ONE_CUT));
+    finds(Kind::LateHolder, 7, Flaw::NoTombstone, clients(1, ONE_CUT));
 }
 
 #[test]
 fn without_a_tombstone_a_late_acquisition_joins_the_queue() {
-    finds(Kind::GhostWaiter, 9, Flaw::NoTombstone, clients(2, ONE_CUT));
+    finds(Kind::LateWaiter, 9, Flaw::NoTombstone, clients(2, ONE_CUT));
 }
 
 #[test]
 fn a_release_that_was_cut_off_must_leave_a_tombstone() {
-    finds(Kind::GhostHolder, 7, Flaw::StaleStanding, clients(1, ONE_CUT));
+    finds(Kind::LateHolder, 7, Flaw::StaleStanding, clients(1, ONE_CUT));
 }
 
 /// The bytes of an undone steal, or of an undone release by force, arrive late.
 #[test]
 fn forced_commands_must_obey_a_tombstone() {
     let by_force = |clients, faults| Config { by_force: true, ..self::clients(clients, faults) };
-    finds(Kind::GhostHolder, 6, Flaw::ForceIgnoresTombstone, by_force(1, ONE_CUT));
-    finds(Kind::GhostForce, 8, Flaw::ForceIgnoresTombstone, by_force(2, ONE_CUT));
+    finds(Kind::LateHolder, 6, Flaw::ForceIgnoresTombstone, by_force(1, ONE_CUT));
+    finds(Kind::LateForce, 8, Flaw::ForceIgnoresTombstone, by_force(2, ONE_CUT));
 }
 
 #[test]
 fn a_repeated_request_for_a_key_needs_a_tombstone_too() {
     let faults = Faults { disconnects: 1, renewals: 1, deletes: 1, ..NONE };
     let config = Config { keeps: true, ..clients(1, faults) };
-    finds(Kind::GhostHolder, 11, Flaw::RepairIsForgotten, config);
+    finds(Kind::LateHolder, 11, Flaw::RepairIsForgotten, config);
 }
 
 #[test]
 fn a_waiter_that_gives_up_must_hand_its_grant_on() {
-    finds(Kind::GhostHolder, 6, Flaw::CancelOnlyDequeues, clients(2, NONE));
+    finds(Kind::LateHolder, 6, Flaw::CancelOnlyDequeues, clients(2, NONE));
 }
 
 #[test]

@@ -203,7 +203,8 @@ mod tests {
         let take = Op::Steal { key: key.clone(), token: token.clone(), ttl, any: false };
         let release =
             Op::Release { key, token, entries, leave_tombstone: false, yield_ms: 0, number };
-        let open = || MemoryNode::open("memory://hints".into(), Some("hints"), None);
+        let open =
+            || MemoryNode::open("memory://notifications".into(), Some("notifications"), None);
         let (holder, waiter) = (open(), open());
         for (is_hearing, name) in [(true, "it listens"), (false, "it has stopped listening")] {
             if is_hearing {

@@ -146,7 +146,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "for i = 6, #ARGV",
         "for i = 7, #ARGV",
     ),
-    // The hint.
+    // The notification.
     Mutant("release notifies no waiter", RELEASE, TELLS_ALL, ""),
     Mutant("an undone attempt notifies all", RELEASE, TELLS_ALL, "tell_all()"),
     Mutant(

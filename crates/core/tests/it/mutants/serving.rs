@@ -161,7 +161,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         HAND,
         "set(channel, claim, digits(tonumber(claim) + 86400000), number)",
     ),
-    // The stand-in.
+    // The successor watch.
     Mutant("there is no successor watch", HANDING, "name_successor_watch(me, channel, claim)", ""),
     Mutant(
         "the successor watch is of the same connection",

@@ -3,7 +3,7 @@
 
 mod acquire;
 mod fence;
-mod hint;
+mod notification;
 mod queue;
 mod quorum;
 mod refusals;

@@ -149,7 +149,8 @@ fn replies_in_single_bytes_are_assembled() {
     }
 }
 
-/// The grant was given and its reply lost: the lock is ours or it is nobody's, and never a ghost's.
+/// The grant was given and its reply lost: the lock is ours or it is nobody's, and a late command
+/// takes nothing.
 #[test]
 fn a_grant_whose_reply_is_lost_is_owned_or_removed() {
     let lose_and_go_on = |proxy: &Proxy| proxy.drop_next_replies(1);
@@ -170,7 +171,7 @@ fn a_grant_whose_reply_is_lost_is_owned_or_removed() {
         greeted();
         lose(&proxy);
         let lock = lock.clone().wait(Wait::Within(LIMIT));
-        let guard = lock.acquire().expect("the ghost of the first attempt is taken away");
+        let guard = lock.acquire().expect("the late key of the first attempt is removed");
         assert_eq!(value(shared(), &key).as_deref(), Some(guard.token().as_bytes()));
         guard.release().unwrap();
         assert!(is_free(shared(), &key));

@@ -52,7 +52,7 @@ fn waits_that_timed_out_leave_nothing_in_the_queue() {
     eventually(LIMIT, "nothing is left", || nothing_is_left(any(), &key));
 }
 
-/// Reproduces: the server is slow to answer, the acquisition fails, and its ghost stays in the
+/// Reproduces: the server is slow to answer, the acquisition fails, and its entry stays in the
 /// queue.
 #[test]
 fn a_join_whose_reply_is_lost_leaves_no_entry() {

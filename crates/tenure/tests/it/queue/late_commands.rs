@@ -1,5 +1,5 @@
-//! Ghosts: a command of a waiter that sits in an old connection, and arrives after the waiter has
-//! given up over the new one. It must make neither a holder nor a waiter.
+//! Late commands: a command of a waiter that sits in an old connection, and arrives after the
+//! waiter has given up over the new one. It must make neither a holder nor a waiter.
 
 use std::{cell::RefCell, thread, time::Duration};
 
@@ -34,13 +34,13 @@ enum Meets {
 #[test]
 fn no_late_command_arrives_over_a_killed_connection() {
     each(|server, gone, meets| {
-        let ghost = Ghost::raise(server, gone, meets);
-        let before = ghost.scripts();
-        ghost.proxy.deliver_late();
+        let late = LateCommand::raise(server, gone, meets);
+        let before = late.scripts();
+        late.proxy.deliver_late();
         // Whatever arrived was read before the next connection's command is answered.
         server.cmd(&["PING"]);
-        assert_eq!(ghost.scripts(), before, "it was carried out");
-        ghost.comes_to_nothing();
+        assert_eq!(late.scripts(), before, "it was carried out");
+        late.comes_to_nothing();
     });
 }
 
@@ -49,15 +49,15 @@ fn no_late_command_arrives_over_a_killed_connection() {
 fn a_late_command_finds_a_tombstone() {
     each(|server, gone, meets| {
         assert!(server.cmd(&["ACL", "SETUSER", "default", "-client|kill"]).is_ok());
-        let ghost = Ghost::raise(server, gone, meets);
+        let late = LateCommand::raise(server, gone, meets);
         // An undoing is repeated a while later, and then nobody looks after it any more. Who was
         // granted the lock over the new connection gives that back, once.
         let last = if matches!((gone, meets), (Gone::After, Meets::AFreeLock)) { 1 } else { 2 };
-        eventually(LIMIT, "undone permanently", || ghost.releases() >= last);
-        let before = ghost.scripts();
-        ghost.proxy.deliver_late();
-        eventually(LIMIT, "the late command arrives", || ghost.scripts() > before);
-        ghost.comes_to_nothing();
+        eventually(LIMIT, "undone permanently", || late.releases() >= last);
+        let before = late.scripts();
+        late.proxy.deliver_late();
+        eventually(LIMIT, "the late command arrives", || late.scripts() > before);
+        late.comes_to_nothing();
         let left = pttl(server, &queue(KEY));
         assert!(left > 0, "tombstones end: {left}");
     });
@@ -68,11 +68,11 @@ fn a_late_command_finds_a_tombstone() {
 fn a_late_command_that_arrives_at_once_finds_a_tombstone() {
     each(|server, gone, meets| {
         assert!(server.cmd(&["ACL", "SETUSER", "default", "-client|kill"]).is_ok());
-        let ghost = Ghost::raise(server, gone, meets);
-        let before = ghost.scripts();
-        ghost.proxy.deliver_late();
-        eventually(LIMIT, "the late command arrives", || ghost.scripts() > before);
-        ghost.comes_to_nothing();
+        let late = LateCommand::raise(server, gone, meets);
+        let before = late.scripts();
+        late.proxy.deliver_late();
+        eventually(LIMIT, "the late command arrives", || late.scripts() > before);
+        late.comes_to_nothing();
     });
 }
 
@@ -103,7 +103,7 @@ fn each(test: impl Fn(&Server, Gone, Meets) + Sync) {
 const KEY: &str = "k";
 const TTL: Duration = secs(600);
 
-struct Ghost<'a> {
+struct LateCommand<'a> {
     server: &'a Server,
     proxy: Proxy,
     holder: blocking::Client,
@@ -112,7 +112,7 @@ struct Ghost<'a> {
     _waiter: Client,
 }
 
-impl<'a> Ghost<'a> {
+impl<'a> LateCommand<'a> {
     /// A waiter that has given up, whose first command is still on its way.
     fn raise(server: &'a Server, gone: Gone, meets: Meets) -> Self {
         let proxy = Proxy::to(server);
@@ -132,22 +132,22 @@ impl<'a> Ghost<'a> {
         assert!(block_on(poll_once(&mut acquiring)).is_none());
         eventually(LIMIT, "its command is on its way", || proxy.requests_on_the_way() == 1);
         let monitor = RefCell::new((server.monitor(), Vec::new()));
-        let ghost = Self { server, proxy, holder, guard, monitor, _waiter: waiter };
+        let late = Self { server, proxy, holder, guard, monitor, _waiter: waiter };
         match gone {
             Gone::Before => {
                 drop(acquiring);
-                let on_the_way = || ghost.proxy.requests_on_the_way() == 2;
+                let on_the_way = || late.proxy.requests_on_the_way() == 2;
                 eventually(LIMIT, "its undoing is on its way, too", on_the_way);
-                ghost.come_back();
+                late.come_back();
             }
             Gone::After => {
-                ghost.come_back();
-                eventually(LIMIT, "it is back", || !ghost.is_clear());
+                late.come_back();
+                eventually(LIMIT, "it is back", || !late.is_clear());
                 drop(acquiring);
             }
         }
-        eventually(LIMIT, "it has given up", || ghost.releases() >= 1 && ghost.is_clear());
-        ghost
+        eventually(LIMIT, "it has given up", || late.releases() >= 1 && late.is_clear());
+        late
     }
 
     /// The waiter's connection is over, and the next one is good.
@@ -163,7 +163,7 @@ impl<'a> Ghost<'a> {
 
     /// It came, and nothing came of it.
     fn comes_to_nothing(mut self) {
-        assert!(self.is_clear(), "a ghost holds the lock or waits for it");
+        assert!(self.is_clear(), "a late command holds the lock or waits for it");
         let guard = match self.guard.take() {
             Some(guard) => {
                 assert_eq!(get(self.server, KEY).text(), Some(guard.token().as_str()));

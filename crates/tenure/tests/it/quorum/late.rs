@@ -167,7 +167,7 @@ fn a_release_leaves_a_tombstone_where_a_request_may_still_arrive() {
 /// the request arrives after the release was repeated over the next one.
 #[test]
 fn a_request_that_arrives_after_the_release_is_undone() {
-    let (nodes, key) = (Nodes::start(3), unique_key("ghost"));
+    let (nodes, key) = (Nodes::start(3), unique_key("late"));
     let third = &nodes.0[2];
     assert!(third.cmd(&["ACL", "SETUSER", "default", "-client|kill"]).is_ok());
     let proxies = nodes.proxies();

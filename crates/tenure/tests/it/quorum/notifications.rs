@@ -32,16 +32,16 @@ fn nobody_listens(nodes: &Nodes) {
 
 /// The only waiter tries once for each notification, which is far oftener than it would poll.
 fn tries_for_each_hint(nodes: &Nodes, key: &str) {
-    const HINTS: u32 = 60;
+    const NOTIFICATIONS: u32 = 60;
     let began = Instant::now();
-    for hint in 0..HINTS {
+    for notification in 0..NOTIFICATIONS {
         let before = nodes.scripts();
-        let node = &nodes.0[hint as usize % nodes.0.len()];
+        let node = &nodes.0[notification as usize % nodes.0.len()];
         assert_eq!(node.cmd(&["PUBLISH", &channel(key), "f"]).int(), 1);
         eventually(LIMIT, "it tries", || nodes.scripts() > before);
     }
     let polls = began.elapsed().as_millis() / MIN_POLL.as_millis();
-    assert!(u128::from(HINTS) > 2 * polls, "{polls} polls would do");
+    assert!(u128::from(NOTIFICATIONS) > 2 * polls, "{polls} polls would do");
 }
 
 /// Half of the longest pause: the shortest, once it has waited for some time.
@@ -53,7 +53,7 @@ fn held(client: &Client, key: &str) -> Lock {
 
 #[test]
 fn a_notification_from_any_node_makes_a_waiter_try() {
-    let (nodes, key) = (Nodes::start(3), unique_key("hint"));
+    let (nodes, key) = (Nodes::start(3), unique_key("notification"));
     let guard = held(&nodes.client(), &key).acquire().unwrap();
     let lock = held(&nodes.client(), &key);
     thread::scope(|scope| {
@@ -97,7 +97,7 @@ fn listeners(nodes: &Nodes, key: &str) -> Vec<Raw> {
 
 /// How many notifications each of them got since the last count. A server answers in order, so
 /// all of them are in front of the answer to PING.
-fn hints(listeners: &mut [Raw]) -> Vec<usize> {
+fn notifications(listeners: &mut [Raw]) -> Vec<usize> {
     let count = |raw: &mut Raw| {
         raw.send(&["PING", "x"]);
         let kinds = || raw.receive().array()[0].text().map(str::to_owned);
@@ -119,23 +119,23 @@ fn each_node_notifies_once_of_a_release_and_never_of_an_undo() {
     let fence = format!("{{{key}}}:tenure.fence");
     eventually(LIMIT, "it was granted", || servers::exists(&nodes.0[2], &fence));
     eventually(LIMIT, "it is undone", || !servers::exists(&nodes.0[2], &key));
-    assert_eq!(hints(&mut listeners), [0; 3]);
+    assert_eq!(notifications(&mut listeners), [0; 3]);
     nodes.0.iter().for_each(|node| _ = node.cmd(&["DEL", &key]));
 
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
     all_catch_up(&lock);
-    assert_eq!(hints(&mut listeners), [1; 3]);
+    assert_eq!(notifications(&mut listeners), [1; 3]);
     let token = lock.acquire_within(LIMIT).unwrap().detach();
     lock.release(&token).unwrap();
     all_catch_up(&lock);
-    assert_eq!(hints(&mut listeners), [1; 3], "by token, too");
+    assert_eq!(notifications(&mut listeners), [1; 3], "by token, too");
     let guard = lock.acquire_within(LIMIT).unwrap();
     assert!(lock.force_release().unwrap().is_some());
-    assert_eq!(hints(&mut listeners), [1; 3]);
+    assert_eq!(notifications(&mut listeners), [1; 3]);
     drop(guard.release());
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
     all_catch_up(&lock);
-    assert_eq!(hints(&mut listeners), [1; 3], "the lost lease sent no notification");
+    assert_eq!(notifications(&mut listeners), [1; 3], "the lost lease sent no notification");
 }
 
 #[test]

@@ -172,14 +172,14 @@ fn a_tombstone_stops_late_commands() {
     };
     let steal_any = Op::Steal { key: lock(), token: ours(), ttl: ttl(1_000), any: true };
     check(&[
-        row("free: no ghost holds it", nothing(), join(first_time())),
+        row("free: no late command holds it", nothing(), join(first_time())),
         row("free: nor by a try", nothing(), acquire(1_000)),
-        row("held: no ghost waits for it", token(&theirs(), 500), join(first_time())),
+        row("held: no late command waits for it", token(&theirs(), 500), join(first_time())),
         row("held: nor with a ticket", token(&theirs(), 500), join(with_ticket(5))),
-        row("free: no ghost steals it", nothing(), steal(1_000)),
-        row("held: no ghost steals it", token(&theirs(), 500), steal(1_000)),
-        row("a hash: no ghost replaces it", hash(500), steal_any),
-        row("free: no ghost hands it on", nothing(), force_release()),
-        row("held: no ghost releases it", token(&theirs(), 500), force_release()),
+        row("free: no late command steals it", nothing(), steal(1_000)),
+        row("held: no late command steals it", token(&theirs(), 500), steal(1_000)),
+        row("a hash: no late command replaces it", hash(500), steal_any),
+        row("free: no late command hands it on", nothing(), force_release()),
+        row("held: no late command releases it", token(&theirs(), 500), force_release()),
     ]);
 }

@@ -12,19 +12,19 @@ fn listener(node: &Node) -> Raw {
     raw
 }
 
-/// How many hints came that were not counted before. A server answers in order, so all of them are
-/// in front of the answer to PING.
-fn hints(raw: &mut Raw) -> usize {
+/// How many notifications came that were not counted before. A server answers in order, so all of
+/// them are in front of the answer to PING.
+fn notifications(raw: &mut Raw) -> usize {
     raw.send(&["PING", "x"]);
-    let mut hints = 0;
+    let mut notifications = 0;
     loop {
         let message = raw.receive();
         match message.array() {
-            [kind, ..] if kind.text() == Some("pong") => return hints,
+            [kind, ..] if kind.text() == Some("pong") => return notifications,
             [_, channel, Value::Bulk(text)] => {
                 assert_eq!(channel.bytes(), Some(Channel::of_lock(&lock()).as_bytes()));
                 assert_eq!(text, b"f");
-                hints += 1;
+                notifications += 1;
             }
             _ => panic!("neither a message nor the answer to PING: {message:?}"),
         }
@@ -61,7 +61,7 @@ fn every_subscriber_is_notified_of_a_release() {
             node.reset();
             put(&mut node, &[before, fence(7, 5_000)]);
             assert!(node.ask(&op).is_ok(), "{kind}: {name}");
-            assert_eq!(listeners.each_mut().map(hints), [told; 2], "{kind}: {name}");
+            assert_eq!(listeners.each_mut().map(notifications), [told; 2], "{kind}: {name}");
         }
     }
 }
@@ -81,6 +81,6 @@ fn a_user_without_publish_can_still_release() {
             assert_eq!(node.look(&[lock()]).0, [nothing(), fence(7, 5_000)], "{kind}: {rule}");
             assert!(node.cmd(&["AUTH", "default", "x"]).is_ok());
         }
-        assert_eq!(hints(&mut listener), 0, "{kind}");
+        assert_eq!(notifications(&mut listener), 0, "{kind}");
     }
 }
