@@ -30,8 +30,8 @@
 //! # Why the states are few enough
 //!
 //! * Time is what is left until an end, so it does not matter when something happens. Two ticks are
-//! a lease, three a renewed one, one a provisional grant. Past the age at which it gives no right,
-//! a message does not grow older.
+//!   a lease, three a renewed one, one a provisional grant. Past the age at which it gives no
+//!   right, a message does not grow older.
 //! * Tickets and numbers are ranks, since only their order matters to anybody (`rank.rs`).
 //! * Clients are all alike, so two states that differ in which is which are one (`print.rs`).
 //! * A message for one that does not wait any more is forgotten, as its client would.

@@ -67,7 +67,7 @@ impl ForgettingModel {
             match client.phase {
                 ClientPhase::Asking if is_late => state.end(who),
                 ClientPhase::Holding(1) if self.config.returns => {
-                    client.phase = ClientPhase::RanOut
+                    client.phase = ClientPhase::RanOut;
                 }
                 ClientPhase::Holding(1) => state.end(who),
                 ClientPhase::Holding(left) => client.phase = ClientPhase::Holding(left - 1),
@@ -117,7 +117,7 @@ impl World for ForgettingModel {
                     }
                 }
                 ClientPhase::Holding(_) => {
-                    steps.extend([ForgettingStep::Release(who), ForgettingStep::End(who)])
+                    steps.extend([ForgettingStep::Release(who), ForgettingStep::End(who)]);
                 }
                 ClientPhase::RanOut => steps.push(ForgettingStep::End(who)),
             }
@@ -175,7 +175,7 @@ impl World for ForgettingModel {
         for who in 0..self.config.clients {
             match state.clients[usize::from(who)].phase {
                 ClientPhase::Holding(_) | ClientPhase::RanOut => {
-                    go(&mut state, ForgettingStep::End(who))?
+                    go(&mut state, ForgettingStep::End(who))?;
                 }
                 ClientPhase::Asking => state.end(who),
                 ClientPhase::Idle => {}

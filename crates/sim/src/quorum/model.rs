@@ -41,7 +41,7 @@ impl World for QuorumModel {
             QuorumStep::Begin(who) => begin(state, who),
             QuorumStep::Run(who, node) => self.run_ask(state, who, node)?,
             QuorumStep::RunConfirm(who, node, round) => {
-                self.run_confirm(state, who, node, round)?
+                self.run_confirm(state, who, node, round)?;
             }
             QuorumStep::Vote(who, node) => {
                 if let LockRequest::Replied(heard) = state.line(who, node).ask {
@@ -50,7 +50,7 @@ impl World for QuorumModel {
             }
             QuorumStep::NoVote(who, node) => self.vote(state, who, node, Heard::Nothing)?,
             QuorumStep::Confirmed(who, node, round) => {
-                self.confirmed(state, who, node, round, true)?
+                self.confirmed(state, who, node, round, true)?;
             }
             QuorumStep::NotConfirmed(who, node, round) => {
                 self.confirmed(state, who, node, round, false)?;
