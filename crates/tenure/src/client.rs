@@ -13,21 +13,21 @@ use crate::{
     report::NodeReport,
 };
 
-/// The way to the servers. Cheap to clone; one per process is enough, whatever the number of locks.
+/// The way to the servers. Cheap to clone; one per process is enough for any number of locks.
 ///
-/// It owns a thread with the connections, the renewals and the releases, so callers may be async
-/// on any executor, or blocking. Dropping the last handle (client, lock or guard) waits up to
-/// 250 ms until queued releases are written; [`Client::close`] waits for their answers. A client
-/// in a `static` is never dropped: there an exit handler waits as long on the way out of `main`
-/// and of [`std::process::exit`], and nothing does after a signal or `abort`.
+/// It owns a thread with the connections, the renewals and the releases, so callers may be async on
+/// any executor, or blocking. Dropping the last handle (client, lock or guard) waits up to 250 ms
+/// until queued releases are written; [`Client::close`] waits for their answers. A client in a
+/// `static` is never dropped; for it, an exit handler waits as long on the way out of `main` and of
+/// [`std::process::exit`]. After a signal or `abort`, nothing waits.
 ///
-/// Leases run on a real clock, whatever a runtime's clock does. Under `tokio::time::pause` a
-/// time-out around a call to a server fires at once, since that clock moves while the caller waits
-/// for the network; it does not around [`blocking`](crate::blocking) in `spawn_blocking`, which
-/// holds that clock. Calls at `memory://` are answered before it can move.
+/// Leases run on a real clock, whatever a runtime's clock does. Under `tokio::time::pause`, a
+/// timeout around a call to a server fires at once, because the paused clock advances while the
+/// caller waits for the network. Call [`blocking`](crate::blocking) in `spawn_blocking` there,
+/// which holds the clock, or use `memory://`, whose calls return before the clock can move.
 ///
-/// A client does not survive `fork`: in the child every call answers `EngineStopped`, and dropping
-/// a guard there releases nothing.
+/// A client does not survive `fork`: in the child, every call returns `EngineStopped`, and dropping
+/// a guard releases nothing.
 #[derive(Clone, Debug)]
 pub struct Client {
     engine: Engine,
@@ -38,8 +38,8 @@ pub struct Client {
 impl Client {
     /// Makes a client for a server, or for several that vote.
     ///
-    /// Nothing is sent before the first operation, so a server that is down fails that and not
-    /// this. Addresses:
+    /// Nothing is sent before the first operation, so an unreachable server fails that operation,
+    /// not this call. Addresses:
     ///
     /// * `redis://[user:password@]host[:port][/database]`, or `valkey://…`
     /// * `redis+unix://[user:password@]/path/to/socket[?db=database]`, or `valkey+unix://…`
@@ -51,18 +51,18 @@ impl Client {
     /// restart, which matters only among several. Parts may be percent-encoded, and `? # / @ : %`
     /// in a user name or password should be: errors repeat no part of an address that may be one.
     ///
-    /// Several addresses, with commas or white space between them, make a quorum: a lock is held
-    /// by a client that has it on a majority of them, so it outlasts the loss of the others. The
-    /// servers must be independent: a replica of one of them is no further one, nor is a second
-    /// address. Waiters do not queue at several: a release notifies all of them, each tries again
-    /// after a short random delay, and polls now and then in case a message is lost. A server
-    /// that is new or restarted does not vote at first, since it may have forgotten locks, unless
-    /// it was opened by hand ([`Client::open_new`]) or is declared durable: see
-    /// [`Lock::max_ttl`], and [`Lock::nodes`] for which of them vote now.
+    /// Several addresses, separated by commas or white space, make a quorum: a client holds a lock
+    /// once a majority of them has granted it, so the lock survives the loss of the others. Use
+    /// independent servers; a replica or a second address of one of them does not count. Waiters do
+    /// not queue at several servers: a release notifies all of them, each tries again after a short
+    /// random delay, and polls now and then in case a message is lost. A server that is new or
+    /// restarted does not vote at first, since it may have forgotten locks, unless it was opened by
+    /// hand ([`Client::open_new`]) or is declared durable: see [`Lock::max_ttl`], and
+    /// [`Lock::nodes`] for which of them vote now.
     ///
     /// # Errors
     ///
-    /// [`ConfigError::Address`] for what is no address, or is named twice;
+    /// [`ConfigError::Address`] for a bad address, or one that is named twice;
     /// [`ConfigError::Engine`] when the engine's thread cannot be started.
     pub fn connect(address: &str) -> Result<Self, ConfigError> {
         let addresses = address::list(address)?;
@@ -72,8 +72,8 @@ impl Client {
         Ok(Self { engine: Engine::start(addresses)?, label: default_label(), warnings })
     }
 
-    /// What is unwise about the addresses, for people: that a password file can be read by every
-    /// user of the host. The same is logged as a warning. Asks nobody.
+    /// Warnings about the addresses, for people: a password file that every user of the host can
+    /// read. They are logged too. Sends nothing.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -81,31 +81,32 @@ impl Client {
 
     /// A handle on the lock at this key, which is used exactly as given.
     ///
-    /// Any bytes from 1 to 65 536 will do, except an ending that tenure keeps for itself
-    /// (`:tenure:fence` and the like); a bad key is refused by the lock's first call.
+    /// A key has 1 to 65 536 bytes, whatever they are, but must not end with a suffix that tenure
+    /// reserves (`:tenure:fence` and the like); a bad key is refused by the lock's first call.
     #[must_use]
     pub fn lock(&self, key: impl AsRef<[u8]>) -> Lock {
         Lock::new(self.engine.clone(), self.label.clone(), key.as_ref())
     }
 
-    /// Declares, by hand and once, that servers without a marker have forgotten no lock: each may
-    /// vote at once, for locks of every TTL. A new server would do so after the longest TTL only.
+    /// Declares, once and by hand, that servers without a marker have lost no lock, so that they
+    /// vote at once, for locks of every TTL. Otherwise a new server votes only after the longest
+    /// TTL.
     ///
-    /// Right where a server was never used for locks, or has been out of use for longer than any
-    /// lock is held; wrong where it came back empty, since others may hold what it forgot. So it
-    /// must not be part of a script that starts servers. A server that has a marker is left as it
-    /// is: one that restarted, or was a replica, votes by itself later.
+    /// This is right for a server that was never used for locks, or was out of use for longer than
+    /// any lock is held. It is wrong for a server that came back empty: others may hold locks that
+    /// it forgot. So never call it from a script that starts servers. A server with a marker is
+    /// left as it is; if it restarted, or was a replica, it votes by itself later.
     ///
-    /// `longest` is the longest TTL that anybody takes a lock with on these servers.
+    /// `longest` is the longest TTL that any client uses on these servers.
     ///
     /// # Errors
     ///
-    /// [`InspectError`] for a TTL that is none, or an engine that has stopped. What is wrong with a
-    /// server is in its report.
+    /// [`InspectError`] for a bad TTL, or if the engine has stopped. A server's failure is in its
+    /// report.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take it back: servers may still be opened.
+    /// Dropping the future does not undo the request: servers may still be opened.
     pub async fn open_new(&self, longest: Duration) -> Result<Vec<NodeReport>, InspectError> {
         let bad = |error| InspectError::Config { key: None, error: ConfigError::Ttl(error) };
         let longest = Ttl::new(longest).map_err(bad)?;
@@ -116,16 +117,16 @@ impl Client {
 
     /// Waits for the answers to all releases, at most 2 s, and stops the engine.
     ///
-    /// All handles on this client answer `EngineStopped` afterwards. What is still held is lost:
-    /// its `lost()` resolves, and its key ends with its TTL.
+    /// Afterwards, all handles on this client return `EngineStopped`. Leases that are still held
+    /// are lost: their `lost()` resolves, and their keys end with their TTL.
     ///
     /// # Errors
     ///
-    /// [`CloseError`] when releases stay unanswered; their keys end with their TTL.
+    /// [`CloseError`] if releases stay unanswered; their keys end with their TTL.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take it back: the engine still stops.
+    /// Dropping the future does not undo the request: the engine still stops.
     pub async fn close(self) -> Result<(), CloseError> {
         match self.engine.ask(|reply| Command::Close { reply }).await {
             Some(0) | None => Ok(()),

@@ -13,9 +13,9 @@ pub const FENCED_SET: &str = include_str!("fenced_set.lua");
 
 /// Lets a resource refuse holders whose lease has ended: it remembers the largest number it saw.
 ///
-/// A holder that was paused past its lease cannot know it. The next holder has a larger number, so
-/// once the resource has seen that, it can refuse the smaller one. Show it the number **before the
-/// first read**, not only before the write: else a stale write may still slip in between the new
+/// A holder that was paused past its lease does not know it. The next holder has a larger number,
+/// so once the resource has seen that, it can refuse the smaller one. Show it the number **before
+/// the first read**, not only before the write. Otherwise a stale write can slip in between the new
 /// holder's read and its write.
 ///
 /// This gate keeps the number in memory, for a resource that is one process. `docs/fencing.md` has
@@ -44,14 +44,14 @@ impl FenceGate {
         Self { largest: Mutex::new(None) }
     }
 
-    /// Admits a holder unless one with a larger number was here before.
+    /// Admits a holder, unless a larger number was admitted before.
     ///
-    /// The same holder may come again. Two holders with one number cannot be (unless a server lost
-    /// its counter and its clock stepped back); then the first of them is let in.
+    /// The same holder is admitted again. Two holders have the same number only if a server lost
+    /// its counter and its clock was stepped back; then only the first is admitted.
     ///
     /// # Errors
     ///
-    /// [`StaleToken`] when the number is stale: the holder's lease has ended.
+    /// [`StaleToken`] if the number is stale: the holder's lease has ended.
     pub fn admit(&self, number: FencingToken, token: &Token) -> Result<(), StaleToken> {
         let mut largest = self.largest.lock().unwrap_or_else(PoisonError::into_inner);
         match &*largest {
@@ -66,12 +66,12 @@ impl FenceGate {
     }
 }
 
-/// A holder came with a number that another has outdone. Its lease has ended.
+/// The resource has admitted a larger number: this holder's lease has ended.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the fencing number {number} is stale: {seen} was here before")]
 pub struct StaleToken {
-    /// The number it came with.
+    /// The refused number.
     pub number: FencingToken,
     /// The largest number seen.
     pub seen: FencingToken,

@@ -11,9 +11,10 @@ use crate::{
 
 /// A held lock. Dropping the guard releases the lock in the background.
 ///
-/// Holding a guard is no proof of exclusion: a paused process can outlive its lease, and only the
-/// resource can know. Pass [`fencing_token`](Self::fencing_token) to whatever the lock protects
-/// (see [`FenceGate`](crate::FenceGate)), and stop the work when [`lost`](Self::lost) resolves.
+/// A guard does not prove exclusion: a paused process can outlive its lease, and only the resource
+/// can detect that. Pass [`fencing_token`](Self::fencing_token) to the resource that the lock
+/// protects (see [`FenceGate`](crate::FenceGate)), and stop the work when [`lost`](Self::lost)
+/// resolves.
 ///
 /// Unless its lock says otherwise, the lease is renewed in the background for as long as the guard
 /// lives, so leaking the guard holds the lock until the process ends; see
@@ -37,7 +38,7 @@ impl LockGuard {
         self.holding.cell().key()
     }
 
-    /// The token at the key. Anybody who has it can extend and release the lock: a secret.
+    /// The token at the key. It is a secret: with it, anybody can extend and release the lock.
     #[must_use]
     pub fn token(&self) -> &Token {
         self.holding.cell().token()
@@ -45,7 +46,7 @@ impl LockGuard {
 
     /// The number of this acquisition: larger than that of every earlier one of this lock.
     ///
-    /// It stays the same for the guard's life, after a loss too.
+    /// It never changes, even after a loss.
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
         self.holding.cell().number()
@@ -53,28 +54,28 @@ impl LockGuard {
 
     /// How much longer the lease is valid by the local clock, or `None` once it is lost.
     ///
-    /// Counted from before the last successful request was sent, less the drift allowance, on a
-    /// clock that goes on while the machine is suspended. Asks nobody.
+    /// Counted from before the last successful request was sent, less an allowance for clock drift,
+    /// on a clock that runs while the machine is suspended. Sends nothing.
     #[must_use]
     pub fn valid_for(&self) -> Option<Duration> {
         self.holding.cell().valid_for()
     }
 
-    /// Why renewals fail, while they do and after the lease was lost by that; `None` once one
-    /// succeeds. Asks nobody.
+    /// Why renewals fail, or failed until the lease was lost; `None` once a renewal succeeds. Sends
+    /// nothing.
     #[must_use]
     pub fn renewal_failure(&self) -> Option<RenewalFailure> {
         self.holding.cell().renewal_failure()
     }
 
     /// Resolves when the lease is lost, with the reason. A loss is final, unless
-    /// [`revalidate`](Self::revalidate) proves that it was none.
+    /// [`revalidate`](Self::revalidate) proves that the key never ended.
     ///
     /// It resolves before the key's TTL can end on the server, by the local clock alone: no server
-    /// needs to answer. That another removed or took the key is noticed within milliseconds where
-    /// one server has the lock, tracks keys for this client, and the lease is held for longer than
-    /// 250 ms; else by the next renewal, which [`Renewal::Manual`](crate::Renewal::Manual) leaves
-    /// to the caller.
+    /// needs to answer. If another client deletes or takes the key, it resolves at the next
+    /// renewal, which [`Renewal::Manual`](crate::Renewal::Manual) leaves to the caller. With a
+    /// single server that tracks keys for this client, it resolves within milliseconds once the
+    /// lease has been held for 250 ms.
     ///
     /// # Cancel safety
     ///
@@ -83,34 +84,34 @@ impl LockGuard {
         self.holding.cell().lost().await
     }
 
-    /// Fails once the lease is lost: for work that goes in steps.
+    /// Fails once the lease is lost. Call it between the steps of the work.
     ///
     /// # Errors
     ///
-    /// [`Loss`]: of which lock, the reason, and what the servers said to the last renewal.
+    /// [`Loss`]: the lock, the reason, and what the servers answered to the last renewal.
     pub fn ensure_held(&self) -> Result<(), Loss> {
         self.holding.cell().ensure_held()
     }
 
-    /// A handle on the lease that can be cloned and handed to the work. It cannot release.
+    /// A handle on the lease that can be cloned and passed to the work. It cannot release the lock.
     #[must_use]
     pub fn lease(&self) -> Lease {
         Lease { cell: Arc::clone(self.holding.cell()) }
     }
 
-    /// Gives the key at least this TTL from now, once. Never shortens it; renewals go on with the
-    /// lock's own TTL.
+    /// Raises the key's TTL, once, to at least this long from now. Never shortens it; renewals
+    /// continue with the lock's own TTL.
     ///
     /// # Errors
     ///
-    /// [`ExtendError::Config`] for a bad TTL; where several servers vote, for one above
-    /// [`Lock::max_ttl`](crate::Lock::max_ttl), too.
-    /// [`ExtendError::NotHeld`] when the lease is lost: no key is created.
-    /// [`ExtendError::Unconfirmed`] when too few servers answered; the deadline stays as it was.
+    /// [`ExtendError::Config`] for a bad TTL; with several servers, also for one above
+    /// [`Lock::max_ttl`](crate::Lock::max_ttl). [`ExtendError::NotHeld`] if the lease is lost: no
+    /// key is created. [`ExtendError::Unconfirmed`] if too few servers answered; the deadline stays
+    /// as it was.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take the request back: the TTL may still be raised.
+    /// Dropping the future does not undo the request: the TTL may still be raised.
     pub async fn extend(&self, ttl: Duration) -> Result<(), ExtendError> {
         let key = || self.key().clone();
         let ttl = Ttl::new(ttl).map_err(ConfigError::Ttl);
@@ -120,50 +121,48 @@ impl LockGuard {
         result.unwrap_or_else(|| Err(ExtendError::EngineStopped { key: key() }))
     }
 
-    /// Asks the servers whether the lease was held without a break since the lock was acquired, and
-    /// if so holds it on: a way back for a process that was stopped, or suspended with its machine,
-    /// until its lease ran out.
+    /// Asks the servers whether the key existed without a break since the lock was acquired, and if
+    /// it did, restores the lease. It is for a process that was stopped, or suspended with its
+    /// machine, until its lease expired.
     ///
-    /// `Ok` says that a majority of the servers has had the key all the time, so nobody else has
-    /// held the lock. The lease is then valid again for a whole TTL, less the drift, from before
-    /// the servers were asked, and renewed as before. That it ran out was reported nevertheless:
-    /// [`lost`](Self::lost) has resolved for earlier calls; a call from now on waits for the next
-    /// loss.
+    /// `Ok` means that a majority of the servers has had the key all the time, so no other client
+    /// has held the lock. The lease is then valid again for a whole TTL, less the drift, from
+    /// before the servers were asked, and is renewed as before. Earlier calls of
+    /// [`lost`](Self::lost) have resolved; a new call waits for the next loss.
     ///
-    /// Only [`LossReason::Expired`] and [`LossReason::Paused`] can be taken back. It proves nothing
-    /// about what comes after it: the process may be stopped again before its next write, so the
-    /// resource must check [`fencing_token`](Self::fencing_token) as ever.
+    /// Only [`LossReason::Expired`] and [`LossReason::Paused`] can be undone. `Ok` proves nothing
+    /// about the time after it: the process may be stopped again before its next write, so the
+    /// resource must still check [`fencing_token`](Self::fencing_token).
     ///
     /// # Errors
     ///
-    /// [`RevalidateError::NotHeld`] when a majority does not have the key, or has a new one; and
-    /// without asking when the lease was lost for another reason than its time, or
-    /// [`Lock::max_hold`](crate::Lock::max_hold) is over.
-    /// [`RevalidateError::Unconfirmed`] when too few servers answered; the lease stays as it was.
+    /// [`RevalidateError::NotHeld`] if a majority does not have the key, or has a new one. The
+    /// same, without a request, if the lease was not lost by time, or
+    /// [`Lock::max_hold`](crate::Lock::max_hold) is over. [`RevalidateError::Unconfirmed`] if too
+    /// few servers answered; the lease stays as it was.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take the request back: the lease may still be held
-    /// again.
+    /// Dropping the future does not undo the request: the lease may still be restored.
     pub async fn revalidate(&self) -> Result<(), RevalidateError> {
         let lease = self.leased();
         let result = self.engine.ask(|reply| Command::Revalidate { lease, reply }).await;
         result.unwrap_or_else(|| Err(RevalidateError::EngineStopped { key: self.key().clone() }))
     }
 
-    /// Releases the lock and waits for the server's word.
+    /// Releases the lock and waits until the servers confirm it.
     ///
     /// # Errors
     ///
-    /// [`ReleaseError::NotHeld`] when the lease had been lost before: work done under it may have
-    /// overlapped another's. Another's key is never touched.
-    /// [`ReleaseError::AlreadyReleased`] when the lock was released by its token before.
-    /// [`ReleaseError::Unconfirmed`] when too few servers answered; the release is repeated in
-    /// the background until the key has ended, unless the server says that it never will take it.
+    /// [`ReleaseError::NotHeld`] if the lease was lost earlier: work under it may have overlapped
+    /// another client's. Another client's key is never touched. [`ReleaseError::AlreadyReleased`]
+    /// if the lock was released earlier by its token. [`ReleaseError::Unconfirmed`] if too few
+    /// servers answered; the release is repeated in the background until the key has ended, unless
+    /// the server refuses it permanently.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take the release back: it goes on in the background.
+    /// Dropping the future does not undo the release: it continues in the background.
     pub async fn release(mut self) -> Result<(), ReleaseError> {
         let lease = self.holding.disarm();
         let open = self.holding.cell().open_release();
@@ -179,7 +178,7 @@ impl LockGuard {
 
     /// Stops renewing and leaves the key to its TTL, or to the owner of the token.
     ///
-    /// [`Lock::resume`](crate::Lock::resume) takes the lease up again, in another process too.
+    /// [`Lock::resume`](crate::Lock::resume) resumes the lease, in another process too.
     #[must_use = "without the token nobody can take the lease up again"]
     pub fn detach(mut self) -> Token {
         let lease = self.holding.disarm();
@@ -196,9 +195,9 @@ impl fmt::Debug for LockGuard {
     }
 }
 
-/// The right to act under a lock, for the work that is done under it.
+/// A handle on a held lease, for the work that is done under the lock.
 ///
-/// A handle: cloning it clones no right, and it ends with the guard it came from.
+/// Clones refer to the same lease, which ends with the guard.
 #[derive(Clone)]
 pub struct Lease {
     cell: Arc<LeaseCell>,

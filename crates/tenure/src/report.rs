@@ -9,8 +9,8 @@ use crate::error::NodeError;
 pub struct NodeReport {
     /// The server, by its address without user and password.
     pub node: String,
-    /// Whether this call has opened it: see [`Client::open_new`](crate::Client::open_new).
+    /// Whether this call opened it: see [`Client::open_new`](crate::Client::open_new).
     pub is_opened: bool,
-    /// Why it would not vote, and until when; `None` when it would.
+    /// Why it would not vote, and for how long; `None` if it would.
     pub trouble: Option<NodeError>,
 }

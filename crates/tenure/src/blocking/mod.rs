@@ -1,8 +1,7 @@
-//! The same library for threads that block.
+//! The same API for threads.
 //!
-//! The engine is the same; these calls park the calling thread until the answer is there. They may
-//! be made anywhere, inside an async runtime too, where they block that runtime's thread as any
-//! blocking call does.
+//! Each call blocks the calling thread until the answer arrives; the engine is the same. Calls work
+//! anywhere, inside an async runtime too, where they block a thread of that runtime.
 
 mod park;
 
@@ -29,7 +28,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn connect(address: &str) -> Result<Self, ConfigError> {
         crate::Client::connect(address).map(Self)
     }
@@ -50,7 +49,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`InspectError`] for a TTL that is none, or an engine that has stopped.
+    /// [`InspectError`] for a bad TTL, or if the engine has stopped.
     pub fn open_new(&self, longest: Duration) -> Result<Vec<NodeReport>, InspectError> {
         block_on(self.0.open_new(longest))
     }
@@ -59,7 +58,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn close(self) -> Result<(), CloseError> {
         block_on(self.0.close())
     }
@@ -149,8 +148,8 @@ impl Lock {
         Self(self.0.class(class))
     }
 
-    /// Runs work under the lock. Unlike [`crate::Lock::run`] it cannot stop the work when the lease
-    /// is lost: its output is then inside [`RunError::Lost`]. Long work should look at
+    /// Runs work under the lock. Unlike [`crate::Lock::run`], it cannot stop the work when the
+    /// lease is lost: [`RunError::Lost`] then contains the output. Long work should call
     /// [`Lease::ensure_held`] between its steps.
     ///
     /// # Errors
@@ -166,7 +165,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn acquire(&self) -> Result<LockGuard, AcquireError> {
         block_on(self.0.acquire()).map(LockGuard)
     }
@@ -175,7 +174,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn acquire_within(&self, longest: Duration) -> Result<LockGuard, AcquireError> {
         block_on(self.0.acquire_within(longest)).map(LockGuard)
     }
@@ -184,7 +183,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn try_acquire(&self) -> Result<Option<LockGuard>, AcquireError> {
         Ok(block_on(self.0.try_acquire())?.map(LockGuard))
     }
@@ -193,7 +192,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn resume(&self, token: Token) -> Result<Option<LockGuard>, AcquireError> {
         Ok(block_on(self.0.resume(token))?.map(LockGuard))
     }
@@ -202,7 +201,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn release(&self, token: &Token) -> Result<(), ReleaseError> {
         block_on(self.0.release(token))
     }
@@ -211,7 +210,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn steal(&self) -> Result<LockGuard, AcquireError> {
         block_on(self.0.steal()).map(LockGuard)
     }
@@ -220,7 +219,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn force_release(&self) -> Result<Option<Holder>, InspectError> {
         block_on(self.0.force_release())
     }
@@ -229,7 +228,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn inspect(&self) -> Result<Inspection, InspectError> {
         block_on(self.0.inspect())
     }
@@ -247,7 +246,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn nodes(&self) -> Result<Vec<NodeReport>, InspectError> {
         block_on(self.0.nodes())
     }
@@ -300,7 +299,7 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn ensure_held(&self) -> Result<(), Loss> {
         self.0.ensure_held()
     }
@@ -315,7 +314,7 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn extend(&self, ttl: Duration) -> Result<(), ExtendError> {
         block_on(self.0.extend(ttl))
     }
@@ -324,7 +323,7 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn revalidate(&self) -> Result<(), RevalidateError> {
         block_on(self.0.revalidate())
     }
@@ -333,7 +332,7 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As the async method.
     pub fn release(self) -> Result<(), ReleaseError> {
         block_on(self.0.release())
     }

@@ -19,7 +19,7 @@ pub enum AcquireError {
         /// What is bad.
         error: ConfigError,
     },
-    /// Another held the lock for the whole wait. No key of ours remains.
+    /// Another client held the lock for the whole wait. No key of ours remains.
     #[error(
         "acquiring {}: it is held by another after {waited:?}: {holder}; {}",
         named(Some(key)),
@@ -31,23 +31,24 @@ pub enum AcquireError {
         key: LockKey,
         /// How long the call waited.
         waited: Duration,
-        /// Who held the lock at the last try.
+        /// The holder at the last attempt.
         holder: Holder,
-        /// What was left of it then. Without an end it is held until somebody deletes the key.
+        /// The TTL that the key had left then. Without a TTL, the lock is held until somebody
+        /// deletes the key.
         ttl_left: TtlLeft,
     },
-    /// The value at the key is no lock, so a waiter would never get it: a value of another
-    /// type than string; and for [`Lock::steal`](crate::Lock::steal) whatever no lock library
-    /// writes. It was left alone. No key of ours remains.
+    /// The value at the key cannot be a lock, so a waiter would never get it: it is not a string,
+    /// or, for [`Lock::steal`](crate::Lock::steal), no lock library writes it. It was left alone.
+    /// No key of ours remains.
     #[error("{} cannot be a lock: it holds {found}; use another key", named(Some(key)))]
     #[non_exhaustive]
     NotALock {
         /// The key.
         key: LockKey,
-        /// What stands there.
+        /// A description of the value.
         found: Holder,
     },
-    /// Too few servers answered to tell whether the lock is free.
+    /// Too few servers answered, so whether the lock is free is unknown.
     ///
     /// A key of ours may remain, at most for the TTL: an attempt whose answer was lost is undone
     /// in the background as soon as its server can be reached.
@@ -64,15 +65,16 @@ pub enum AcquireError {
     },
 }
 
-/// Too few servers granted the lock, and too few refused it to say that another holds it.
+/// Too few servers granted the lock, and too few refused it to conclude that another client holds
+/// it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct NoQuorum {
     /// The lock's key, once the error has left the engine.
     pub(crate) key: Option<LockKey>,
-    /// How many had granted it when it was settled.
+    /// How many servers had granted it when the result was certain.
     pub granted: usize,
-    /// How many would have had to.
+    /// How many were needed.
     pub needed: usize,
     /// The errors of nodes that neither granted nor refused it, and of those that granted it and
     /// could not confirm it, in the order of the addresses.

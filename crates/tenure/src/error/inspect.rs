@@ -4,7 +4,7 @@ use tenure_core::{Holder, LockKey};
 
 use super::{ConfigError, NodeErrors, STOPPED, described, named};
 
-/// Why a lock could not be looked at, or released by force; or why servers were not asked.
+/// Why a lock could not be inspected or released by force, or why servers could not be checked.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
@@ -17,17 +17,17 @@ pub enum InspectError {
         /// What is bad.
         error: ConfigError,
     },
-    /// No lock library writes what stands at the key, so a release by force left it alone.
+    /// No lock library writes the value at the key, so a release by force left it alone.
     #[error("{} cannot be a lock: it holds {found}; use another key", named(Some(key)))]
     #[non_exhaustive]
     NotALock {
         /// The key.
         key: LockKey,
-        /// What stands there.
+        /// A description of the value.
         found: Holder,
     },
-    /// Too few servers answered. A release by force may have happened, or may yet, until it is
-    /// cancelled in the background.
+    /// Too few servers answered. A release by force may have happened, or may still happen until it
+    /// is cancelled in the background.
     #[error("{}", described("asking about", .0))]
     Unanswered(NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.

@@ -6,15 +6,15 @@ use tenure_core::{LockKey, LossReason};
 
 use super::{ConfigError, NodeErrors, RenewalFailure, STOPPED, described, named};
 
-/// A lease that is not held any more: of which lock, and why.
+/// A lost lease: its lock, and why it was lost.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
 pub struct Loss {
     /// The lock's key.
     pub key: LockKey,
-    /// Why it is lost.
+    /// Why the lease was lost.
     pub reason: LossReason,
-    /// What the servers said last, where its time ran out because renewals failed.
+    /// What the servers answered last, if the lease expired because renewals failed.
     pub failure: Option<Box<RenewalFailure>>,
 }
 
@@ -71,7 +71,7 @@ pub enum ExtendError {
     /// The lease is lost. No key of ours remains, or one that ends with its TTL.
     #[error("extending: {0}")]
     NotHeld(Loss),
-    /// Too few servers answered. The lock is still held, until the deadline that it had.
+    /// Too few servers answered. The lock is still held, until its earlier deadline.
     #[error("{}", described("no confirmation of extending", .0))]
     Unconfirmed(NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
@@ -85,16 +85,16 @@ pub enum ExtendError {
     },
 }
 
-/// Why it was not proved that a lease was held all the time.
+/// Why it could not be proved that a lease was held without a break.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum RevalidateError {
-    /// The lease is lost: another may have held the lock meanwhile. No key of ours remains, or one
-    /// that ends with its TTL.
+    /// The lease is lost: another client may have held the lock meanwhile. No key of ours remains,
+    /// or one that ends with its TTL.
     #[error("revalidating: {0}")]
     NotHeld(Loss),
-    /// Too few servers answered. The lease is as it was before: held until its deadline, or run
-    /// out, and another call may prove it yet.
+    /// Too few servers answered. The lease is as it was before: held until its deadline, or
+    /// expired. A later call may still prove it.
     #[error("{}", described("no proof of holding all the time", .0))]
     Unconfirmed(NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.
@@ -119,17 +119,18 @@ pub enum ReleaseError {
         /// What is bad.
         error: ConfigError,
     },
-    /// The lease was lost before the release, so work done under it may have overlapped another's.
+    /// The lease was lost before the release, so work under it may have overlapped another
+    /// client's.
     ///
-    /// No key of ours remains; another's key was not touched.
+    /// No key of ours remains; another client's key was not touched.
     #[error("releasing: {0}")]
     NotHeld(Loss),
-    /// An earlier release of the same token gave the lock up: nothing was lost before that. Another
-    /// may hold the lock now.
+    /// An earlier release with the same token succeeded, and the lease was not lost before it.
+    /// Another client may hold the lock now.
     ///
-    /// Servers know this of a release by token, or of a resumed lease, for a minute. After that,
-    /// and after the release of a guard, they only know that nobody holds the lock, or that
-    /// another does: [`ReleaseError::NotHeld`].
+    /// Servers remember a release by token, or of a resumed lease, for a minute. After that, and
+    /// after the release of a guard, they only know whether another client holds the lock:
+    /// [`ReleaseError::NotHeld`].
     #[error(
         "releasing {}: it is already released, by an earlier release of the same token",
         named(Some(key))
@@ -140,7 +141,7 @@ pub enum ReleaseError {
         key: LockKey,
     },
     /// Too few servers answered. A key of ours may remain, at most for the TTL; the release is
-    /// repeated in the background until then, unless the server says that it never will take it.
+    /// repeated in the background until then, unless the server refuses it permanently.
     #[error("{}", described("no confirmation of releasing", .0))]
     Unconfirmed(NodeErrors),
     /// The client was closed, its engine stopped, or this is a forked child.

@@ -4,22 +4,22 @@ use std::{error::Error, fmt};
 
 use super::{AcquireError, Loss, ReleaseError};
 
-/// How a piece of work that was run under a lock failed.
+/// Why work under a lock failed.
 ///
-/// The work's own output is never lost: it is inside where there is one.
+/// It contains the work's output if there is one.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum RunError<T> {
     /// The lock was not acquired; the work did not begin.
     Acquire(AcquireError),
-    /// The lease was lost while the work went on. Its future was dropped at its next await.
+    /// The lease was lost during the work. The work's future was dropped at its next await.
     Lost {
-        /// Of which lock, and why.
+        /// The lock, and why the lease was lost.
         loss: Loss,
-        /// The work's output, if it ended nevertheless (blocking work cannot be dropped).
+        /// The work's output, if the work ended anyway (blocking work cannot be dropped).
         output: Option<T>,
     },
-    /// The work ended, and then the release was not confirmed.
+    /// The work ended, but the release was not confirmed.
     Release {
         /// Why.
         error: ReleaseError,

@@ -22,10 +22,10 @@ use crate::{
     report::NodeReport,
 };
 
-/// A named lock, and how it is to be taken: a cheap handle, not a holding.
+/// A named lock and its settings: a cheap handle that holds nothing.
 ///
-/// Made by [`Client::lock`](crate::Client::lock). A setting that cannot be used is kept, and
-/// returned by the first call before anything is sent.
+/// Made by [`Client::lock`](crate::Client::lock). A bad setting is kept, and the first call returns
+/// it as an error before anything is sent.
 #[derive(Clone, Debug)]
 pub struct Lock {
     engine: Engine,
@@ -43,13 +43,13 @@ impl Lock {
 impl Lock {
     /// Runs work under the lock: acquires it, renews it, releases it.
     ///
-    /// When the lease is lost, the work's future is dropped at its next await. What it has spawned,
-    /// and code that does not await, goes on: such work should look at
-    /// [`Lease::ensure_held`], and the resource at [`Lease::fencing_token`].
+    /// When the lease is lost, the work's future is dropped at its next await. Tasks that it has
+    /// spawned, and code that does not await, continue: such work should call
+    /// [`Lease::ensure_held`], and the resource should check [`Lease::fencing_token`].
     ///
     /// # Errors
     ///
-    /// [`RunError`], which has the work's output inside wherever there is one.
+    /// [`RunError`], which contains the work's output if there is one.
     ///
     /// # Cancel safety
     ///
@@ -72,32 +72,32 @@ impl Lock {
         }
     }
 
-    /// Acquires the lock, waiting as [`Lock::wait`] says.
+    /// Acquires the lock, waiting as set by [`Lock::wait`].
     ///
-    /// A lock is not re-entrant: a caller that holds it already waits for itself, without end by
-    /// default. Hand [`LockGuard::lease`] to the work that needs the lock, or use
+    /// A lock is not re-entrant: a caller that already holds it waits for itself, without a limit
+    /// by default. Pass [`LockGuard::lease`] to the work that needs the lock, or use
     /// [`Lock::try_acquire`].
     ///
-    /// At one node waiters are served in the order in which they came. Several nodes have no queue:
-    /// all waiters are notified of a release and try again, each after a random time of a few round
-    /// trips; the first to have a majority has the lock.
+    /// A single server serves waiters in arrival order. Several servers have no queue: all waiters
+    /// are notified of a release and try again, each after a random delay of a few round trips; the
+    /// first to get a majority has the lock.
     ///
     /// # Errors
     ///
-    /// [`AcquireError::TimedOut`] when another held the lock for the whole wait, and
-    /// [`AcquireError::NoQuorum`] when the state is unknown: never the one for the other.
+    /// [`AcquireError::TimedOut`] if another client held the lock for the whole wait.
+    /// [`AcquireError::NoQuorum`] if the state is unknown. The two are never confused.
     ///
     /// # Cancel safety
     ///
-    /// Cancel safe. Dropping the future ends the wait. A key that was set already is released in
-    /// the background; until then others may see the lock as held, at most for the TTL.
+    /// Cancel safe. Dropping the future ends the wait. If the key was set already, it is released
+    /// in the background; until then, at most for the TTL, others may see the lock as held.
     pub async fn acquire(&self) -> Result<LockGuard, AcquireError> {
         self.acquire_waiting(self.settings.wait).await
     }
 
-    /// Acquires the lock, waiting at most this long; zero is one try.
+    /// Acquires the lock, waiting at most this long; zero means one attempt.
     ///
-    /// A lock that is free at the last moment is still taken, and none is taken later.
+    /// A lock that becomes free at the last moment is still acquired; nothing is acquired later.
     ///
     /// # Errors
     ///
@@ -110,11 +110,11 @@ impl Lock {
         self.acquire_waiting(Wait::Within(longest)).await
     }
 
-    /// Acquires the lock if it is free now; `None` when another holds it.
+    /// Acquires the lock if it is free now; `None` if another client holds it.
     ///
     /// # Errors
     ///
-    /// [`AcquireError::NoQuorum`] when the state is unknown.
+    /// [`AcquireError::NoQuorum`] if the state is unknown.
     ///
     /// # Cancel safety
     ///
@@ -125,13 +125,13 @@ impl Lock {
 
     /// Resumes a lease by its token, from [`LockGuard::detach`] or another process.
     ///
-    /// The number stays the same and the TTL is raised, never lowered. (Where several servers vote,
-    /// and not all that had agreed on the number answer, it may be larger.) `None` when the token
-    /// does not hold the lock any more: a lease that has ended is never acquired again by this.
+    /// The number stays the same and the TTL is raised, never lowered. (With several servers it may
+    /// be larger, if not all of those that had agreed on the number answer.) `None` if the token no
+    /// longer holds the lock: this never acquires again a lease that has ended.
     ///
     /// # Errors
     ///
-    /// [`AcquireError::NoQuorum`] when the state is unknown.
+    /// [`AcquireError::NoQuorum`] if the state is unknown.
     ///
     /// # Cancel safety
     ///
@@ -140,20 +140,20 @@ impl Lock {
         Ok(self.ask(How::Resume(token), Wait::No).await?.ok())
     }
 
-    /// Releases the lock if this token holds it: for a token of [`LockGuard::detach`], without
-    /// taking the lease up again.
+    /// Releases the lock if this token holds it: for a token from [`LockGuard::detach`], without
+    /// resuming the lease.
     ///
     /// # Errors
     ///
-    /// [`ReleaseError::AlreadyReleased`] when an earlier release by this token gave the lock up, at
-    /// most a minute ago. [`ReleaseError::NotHeld`] when the token does not hold the lock for
-    /// another reason, or for an unknown one: `Taken` when another does, `Gone` when nobody does.
-    /// Another's key is never touched.
-    /// [`ReleaseError::Unconfirmed`] when the outcome is unknown; it is not repeated here.
+    /// [`ReleaseError::AlreadyReleased`] if an earlier release with this token succeeded, at most a
+    /// minute ago. [`ReleaseError::NotHeld`] if the token does not hold the lock for another
+    /// reason, or for an unknown one: `Taken` if another client holds it, `Gone` if nobody does.
+    /// Another client's key is never touched. [`ReleaseError::Unconfirmed`] if the outcome is
+    /// unknown; this release is not repeated.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take the request back.
+    /// Dropping the future does not undo the request.
     pub async fn release(&self, token: &Token) -> Result<(), ReleaseError> {
         let key = self.settings.key().map_err(|error| ReleaseError::Config { error })?;
         let (token, entries) = (token.clone(), Vec::new());
@@ -179,13 +179,13 @@ impl Lock {
     }
 
     /// Takes the lock from any holder. The holder notices at its next renewal at the latest, and
-    /// both may act until then: only for when the holder is known to be gone, or fenced off.
+    /// both may act until then. Use it only if the holder is known to be gone, or fenced off.
     ///
     /// # Errors
     ///
-    /// [`AcquireError::NotALock`] when no lock library writes what stands at the key; see
-    /// [`Lock::overwrite_data`]. [`AcquireError::NoQuorum`] when the outcome is unknown: the
-    /// request is then undone in the background, and takes nothing when it arrives after that.
+    /// [`AcquireError::NotALock`] if no lock library writes the value at the key; see
+    /// [`Lock::overwrite_data`]. [`AcquireError::NoQuorum`] if the outcome is unknown: the request
+    /// is then undone in the background, and takes nothing if it arrives after that.
     ///
     /// # Cancel safety
     ///
@@ -197,22 +197,22 @@ impl Lock {
         }
     }
 
-    /// Deletes the key of any holder, and returns the holder; `None` if there was none. Of several
-    /// servers, it says whose key was deleted on most of those that had one.
+    /// Deletes the key of any holder, and returns the holder; `None` if there was none. With
+    /// several servers, it returns the holder whose key was deleted on most of those that had one.
     ///
-    /// As with [`Lock::steal`], the holder goes on until it notices. Some other libraries set the
+    /// As with [`Lock::steal`], the holder continues until it notices. Some other libraries set the
     /// key again when they renew.
     ///
     /// # Errors
     ///
-    /// [`InspectError::NotALock`] when no lock library writes what stands at the key; see
-    /// [`Lock::overwrite_data`]. [`InspectError::Unanswered`] when the outcome is unknown; the
-    /// key may be deleted. What arrives later than that is refused: the request is cancelled in the
-    /// background.
+    /// [`InspectError::NotALock`] if no lock library writes the value at the key; see
+    /// [`Lock::overwrite_data`]. [`InspectError::Unanswered`] if the outcome is unknown; the key
+    /// may have been deleted. The request is cancelled in the background, so that it has no effect
+    /// later.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take the request back.
+    /// Dropping the future does not undo the request.
     pub async fn force_release(&self) -> Result<Option<Holder>, InspectError> {
         let key = self.key()?;
         let random = random::token().map_err(|_| stopped(&key))?;
@@ -227,11 +227,11 @@ impl Lock {
         }
     }
 
-    /// Reads who holds the lock, for people: it may have changed by the time the answer is here.
+    /// Reads the state of the lock, for people: it may have changed by the time the answer arrives.
     ///
     /// # Errors
     ///
-    /// [`InspectError::Unanswered`] when too few servers answered.
+    /// [`InspectError::Unanswered`] if too few servers answered.
     ///
     /// # Cancel safety
     ///
@@ -240,15 +240,15 @@ impl Lock {
         self.inspected(false).await
     }
 
-    /// As [`Lock::inspect`], but a replica may answer, and a user who may read and not write: what
-    /// it says may be out of date, and [`Inspection::source`] says where it comes from.
+    /// Like [`Lock::inspect`], but also reads at a replica, or as a user without write permission.
+    /// The answer may be out of date; [`Inspection::source`] says where it comes from.
     ///
     /// Such a user needs `EVAL`, `EVALSHA` and the commands that read, on all three keys. From the
-    /// first call on, this client stays connected to a replica, which refuses all else.
+    /// first call on, this client stays connected to a replica, which refuses everything else.
     ///
     /// # Errors
     ///
-    /// [`InspectError::Unanswered`] when too few servers answered.
+    /// [`InspectError::Unanswered`] if too few servers answered.
     ///
     /// # Cancel safety
     ///
@@ -265,16 +265,16 @@ impl Lock {
         }
     }
 
-    /// Asks each server whether it would vote on this lock now, in the order of the addresses.
+    /// Checks whether each server would vote on this lock now, in the order of the addresses.
     ///
-    /// A server that is alone always would, when it answers. Of several, one that may have
-    /// forgotten locks, whose clock was stepped, or that has another address here would not; nor
-    /// would a replica. That one has no room left, or does not permit this user what a lock needs,
-    /// only an acquisition tells.
+    /// A single server votes whenever it answers. One of several does not vote if it may have
+    /// forgotten locks, if its clock was stepped, if another address leads to the same server, or
+    /// if it is a replica. Only an acquisition shows whether a server has room left, and permits
+    /// this user what a lock needs.
     ///
     /// # Errors
     ///
-    /// [`InspectError::Config`] for a bad TTL. What is wrong with a server is in its report.
+    /// [`InspectError::Config`] for a bad TTL. A server's failure is in its report.
     ///
     /// # Cancel safety
     ///

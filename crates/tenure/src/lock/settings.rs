@@ -14,12 +14,12 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Renewal {
-    /// The client renews at a third of the validity, for as long as the guard lives. The TTL is
-    /// then only how long others wait after a crash.
+    /// The client renews at a third of the validity, as long as the guard lives. The TTL then only
+    /// says how long others wait after a crash.
     #[default]
     Background,
-    /// Nobody renews but the caller, by [`LockGuard::extend`](crate::LockGuard::extend). The TTL is
-    /// then how long the lock is held at most.
+    /// Only the caller renews, with [`LockGuard::extend`](crate::LockGuard::extend). Without that,
+    /// the lock is held at most for the TTL.
     Manual,
 }
 
