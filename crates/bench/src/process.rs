@@ -35,17 +35,17 @@ impl Other {
 
     /// Gives an order and waits for the numbers in its answer.
     pub(crate) fn ask(&mut self, order: &str) -> Result<Vec<f64>, Trouble> {
-        self.tell(order)?;
-        self.hear()
+        self.send(order)?;
+        self.receive()
     }
 
-    /// Gives an order and does not wait: pair it with a [`Other::hear`].
-    pub(crate) fn tell(&mut self, order: &str) -> Result<(), Trouble> {
+    /// Gives an order and does not wait: pair it with a [`Other::receive`].
+    pub(crate) fn send(&mut self, order: &str) -> Result<(), Trouble> {
         Ok(writeln!(self.orders, "{order}")?)
     }
 
     /// Waits for the numbers in the answer to an order.
-    pub(crate) fn hear(&mut self) -> Result<Vec<f64>, Trouble> {
+    pub(crate) fn receive(&mut self) -> Result<Vec<f64>, Trouble> {
         let mut answer = String::new();
         self.answers.read_line(&mut answer)?;
         if answer.is_empty() {

@@ -36,7 +36,7 @@ pub(crate) fn is_nested(key: &OsStr) -> bool {
 ///
 /// # Errors
 ///
-/// A [`Failure`] that tells "held by another" from "unknown" from a signal.
+/// A [`Failure`] that distinguishes "held by another", "unknown" and a signal.
 pub(crate) fn acquire(
     lock: &Lock,
     events: &mut Events,
@@ -45,29 +45,29 @@ pub(crate) fn acquire(
     let mut acquiring = pin!(lock.acquire());
     // What the wait is for is asked beside it: servers that hang answer late, and neither the lock
     // nor a signal waits for them.
-    let mut telling = pin!(tell_waiting(lock, manner));
-    let (mut tell_at, mut is_telling) = (Some(Moment::now() + NOTICE), false);
+    let mut reporting = pin!(report_waiting(lock, manner));
+    let (mut report_at, mut is_reporting) = (Some(Moment::now() + NOTICE), false);
     loop {
         match events.poll(acquiring.as_mut()) {
             Some(Ok(guard)) => return Ok(guard),
             Some(Err(error)) => return Err(not_acquired(lock, events, &error, manner)),
             None => {}
         }
-        if is_telling {
-            is_telling = events.poll(telling.as_mut()).is_none();
+        if is_reporting {
+            is_reporting = events.poll(reporting.as_mut()).is_none();
         }
-        match events.next(tell_at) {
+        match events.next(report_at) {
             // As the first process of a container the tool is the parent of all orphans there.
             Some(Event::Signal(signal_hook::consts::SIGCHLD)) => reap_orphans(),
             Some(Event::Signal(signal)) => return Err(Failure::silent(exit::of_signal(signal))),
             Some(Event::Woken) => {}
-            None => (tell_at, is_telling) = (None, true),
+            None => (report_at, is_reporting) = (None, true),
         }
     }
 }
 
 /// Says what is waited for, where somebody wants to know or would not guess.
-async fn tell_waiting(lock: &Lock, manner: Manner<'_>) {
+async fn report_waiting(lock: &Lock, manner: Manner<'_>) {
     let Manner { key, nested, verbose, .. } = manner;
     let now = held(lock).await;
     let ttl_left = now.as_ref().and_then(|now| now.held.as_ref()).map(|held| held.ttl_left);
@@ -129,11 +129,11 @@ async fn held(lock: &Lock) -> Option<Inspection> {
 async fn trouble(lock: &Lock, manner: Manner<'_>) -> Option<String> {
     use NodeErrorKind as Kind;
     let nodes = lock.nodes().await.ok().filter(|nodes| nodes.len() > 1)?;
-    let is_told = |error: &&NodeError| {
+    let is_reported = |error: &&NodeError| {
         manner.verbose || matches!(error.kind(), Kind::Restarted | Kind::ClockStepped)
     };
     let mut troubles = nodes.iter().filter_map(|node| node.trouble.as_ref());
-    troubles.find(is_told).map(|error| failure::chain(error))
+    troubles.find(is_reported).map(|error| failure::chain(error))
 }
 
 /// A holder for people: the label, and how long it has held and may hold the lock.

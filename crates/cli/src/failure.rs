@@ -40,7 +40,7 @@ impl Failure {
     }
 
     /// Says it on standard error, and gives the exit code.
-    pub(crate) fn tell(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> ExitCode {
         self.say();
         ExitCode::from(self.code)
     }

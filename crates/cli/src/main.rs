@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         CommandLine::Init(wanted) => script::init(&wanted),
         CommandLine::Text(text) => output::show(&text).map(|()| 0),
     });
-    let code = outcome.map_or_else(|failure: Failure| failure.tell(), ExitCode::from);
+    let code = outcome.map_or_else(|failure: Failure| failure.report(), ExitCode::from);
     messages::flush();
     code
 }

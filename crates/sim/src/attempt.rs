@@ -55,16 +55,16 @@ pub(crate) struct ClientAttempt {
     /// Ticks until it looks.
     pub(crate) due: Option<u8>,
     /// A message that came while it was asking.
-    pub(crate) news: Option<News>,
+    pub(crate) notification: Option<WaiterNotification>,
     pub(crate) belief: Option<Belief>,
     /// For the checks: its place when it first joined.
     pub(crate) joined: Option<Rank>,
     /// Its key was deleted by somebody: what it believes is not the protocol's fault.
     pub(crate) robbed: bool,
     /// Its caller knows that it is released.
-    pub(crate) told_released: bool,
+    pub(crate) release_known: bool,
     /// The server keeps a tombstone of it.
-    pub(crate) buried: bool,
+    pub(crate) has_tombstone: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub(crate) struct Belief {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum WaiterNotification {
     Acquire,
     SuccessorWatch { granted: Line },
 }
@@ -91,12 +91,12 @@ impl Default for ClientAttempt {
             ticket: None,
             suspect: None,
             due: None,
-            news: None,
+            notification: None,
             belief: None,
             joined: None,
             robbed: false,
-            told_released: false,
-            buried: false,
+            release_known: false,
+            has_tombstone: false,
         }
     }
 }
@@ -104,7 +104,7 @@ impl Default for ClientAttempt {
 impl ClientAttempt {
     /// What is left to know of one that is over: whether anything under its token may ever come.
     pub(crate) fn end(&mut self) {
-        let (told_released, buried) = (self.told_released, self.buried);
-        *self = Self { phase: Phase::Done, told_released, buried, ..Self::default() };
+        let (release_known, has_tombstone) = (self.release_known, self.has_tombstone);
+        *self = Self { phase: Phase::Done, release_known, has_tombstone, ..Self::default() };
     }
 }

@@ -14,8 +14,8 @@ pub(crate) fn check(state: &QueueState) -> Result<(), Violation> {
     let mut believer: Option<Who> = None;
     for who in state.everyone() {
         let attempt = state.attempt(who);
-        if attempt.told_released {
-            not_a_late_command(state, who)?;
+        if attempt.release_known {
+            stays_released(state, who)?;
         }
         let Some(belief) = attempt.belief.filter(|_| !attempt.robbed) else { continue };
         if let Some(other) = believer.replace(who) {
@@ -34,7 +34,7 @@ pub(crate) fn check(state: &QueueState) -> Result<(), Violation> {
     Ok(())
 }
 
-fn not_a_late_command(state: &QueueState, who: Who) -> Result<(), Violation> {
+fn stays_released(state: &QueueState, who: Who) -> Result<(), Violation> {
     if state.server.lock.is_some_and(|(owner, _)| owner == who) {
         return Err(Violation::new(Kind::LateHolder, who.to_string()));
     }
@@ -84,15 +84,15 @@ pub(crate) fn passed_over(
     let first = before.attempt(granted).joined.map_or(place, |joined| joined.min(place));
     let asks = QueueEntry { ticket: score(caller), who: caller, epoch };
     let others = queue.iter().filter(|entry| entry.who != caller).chain([&asks]);
-    for entry in others.filter(|entry| entry.who != granted && before.hears(entry)) {
+    for entry in others.filter(|entry| entry.who != granted && before.listens(entry)) {
         let QueueEntry { who: other, epoch, ticket } = *entry;
         let line = Line { client: other.client, epoch };
         let excused = suspected == Some(line) || (leaves && other == caller);
         if ticket < place && !excused {
             return Err(Violation::new(Kind::Fifo, format!("{granted} goes before {other}")));
         }
-        let told = before.attempt(other).ticket;
-        if told.is_some_and(|told| told < first) && !excused {
+        let ticket = before.attempt(other).ticket;
+        if ticket.is_some_and(|ticket| ticket < first) && !excused {
             return Err(Violation::new(Kind::Place, format!("{granted} goes before {other}")));
         }
     }

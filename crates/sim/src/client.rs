@@ -4,7 +4,7 @@ use tenure_core::{Held, Timestamp, TtlLeft, Wait, Waiting};
 
 use crate::{
     Violation,
-    attempt::{Belief, ClientAttempt, Force, Keep, News, Phase},
+    attempt::{Belief, ClientAttempt, Force, Keep, Phase, WaiterNotification},
     check::believes,
     config::Flaw,
     message::{Ask, Delivery, PendingRequest, Says},
@@ -35,7 +35,7 @@ impl Model {
         attempt.asked |= 1 << epoch;
         attempt.asking = true;
         attempt.due = None;
-        attempt.news = None;
+        attempt.notification = None;
         let suspect = attempt.suspect.take();
         Self::send(state, who, Ask::Acquire { ticket, previous, suspect });
     }
@@ -65,7 +65,7 @@ impl Model {
         let waited = matches!(attempt.phase, Phase::Waiting | Phase::Forcing(_));
         attempt.phase = Phase::Releasing { waited };
         (attempt.ticket, attempt.suspect, attempt.due) = (None, None, None);
-        (attempt.news, attempt.belief) = (None, None);
+        (attempt.notification, attempt.belief) = (None, None);
         if state.client(who.client).connected {
             self.release(state, who);
         }
@@ -146,7 +146,7 @@ impl Model {
             }
             Says::Lost => (attempt.renewing, attempt.belief) = (false, None),
             Says::Released { more } => {
-                attempt.told_released = true;
+                attempt.release_known = true;
                 if more && self.config.flaw != Some(Flaw::MoreIsForgotten) {
                     self.release(state, who);
                 } else {
@@ -156,9 +156,9 @@ impl Model {
             Says::Grant if waits && self.config.flaw == Some(Flaw::BelieveMessage) => {
                 return Self::hold(state, who, validity(GRANT_TTL, 0), None);
             }
-            Says::Grant if waits => self.told(state, who, News::Acquire),
+            Says::Grant if waits => self.notified(state, who, WaiterNotification::Acquire),
             Says::SuccessorWatch { granted } if waits => {
-                self.told(state, who, News::SuccessorWatch { granted });
+                self.notified(state, who, WaiterNotification::SuccessorWatch { granted });
             }
             // Too late: its release follows, or is under way.
             Says::Grant | Says::SuccessorWatch { .. } => {}
@@ -176,7 +176,7 @@ impl Model {
         attempt.phase = Phase::Holding;
         attempt.belief = Some(Belief { left, number });
         (attempt.ticket, attempt.suspect, attempt.due) = (None, None, None);
-        attempt.news = None;
+        attempt.notification = None;
         believes(state, who, number)
     }
 
@@ -193,21 +193,24 @@ impl Model {
         attempt.suspect = waiting.take_suspect().map(|suspect| line(&suspect));
         let blind = self.config.flaw == Some(Flaw::OnlyHeadPolls) && position > 0;
         attempt.due = due.map(ticks_until).filter(|_| !blind);
-        if let Some(news) = attempt.news.take() {
-            self.told(state, who, news);
+        if let Some(notification) = attempt.notification.take() {
+            self.notified(state, who, notification);
         }
     }
 
     /// Takes a message for a waiter.
-    fn told(&self, state: &mut QueueState, who: Who, news: News) {
+    fn notified(&self, state: &mut QueueState, who: Who, notification: WaiterNotification) {
         let attempt = state.attempt_mut(who);
-        match news {
+        match notification {
             _ if attempt.asking => {
                 // That it has the lock outdoes everything that came before or after.
-                attempt.news = attempt.news.filter(|old| *old == News::Acquire).or(Some(news));
+                attempt.notification = attempt
+                    .notification
+                    .filter(|old| *old == WaiterNotification::Acquire)
+                    .or(Some(notification));
             }
-            News::Acquire => self.acquire(state, who),
-            News::SuccessorWatch { granted } => {
+            WaiterNotification::Acquire => self.acquire(state, who),
+            WaiterNotification::SuccessorWatch { granted } => {
                 let mut waiting = self.waiting(attempt);
                 let channel = self.names.channel(granted).clone();
                 let due = waiting.handle_successor_watch(HERE, GRANT_TTL.into(), channel);
@@ -238,7 +241,7 @@ impl Model {
             let releasing = matches!(attempt.phase, Phase::Releasing { .. });
             let forgotten = forgets && attempt.phase == Phase::Holding;
             attempt.ambiguous |= attempt.asking && !(stale && releasing) && !forgotten;
-            (attempt.asking, attempt.renewing, attempt.news) = (false, false, None);
+            (attempt.asking, attempt.renewing, attempt.notification) = (false, false, None);
             if matches!(attempt.phase, Phase::Forcing(_)) {
                 // It asks once: whether it was done is unknown, and it is undone.
                 attempt.phase = Phase::Releasing { waited: true };

@@ -96,8 +96,8 @@ impl Names {
             let member = self.entry(Line { client: who.client, epoch }).member(self.token(who));
             (EPOCH_US + u64::from(ticket), member)
         });
-        let buried = state.everyone().filter(|who| state.attempt(*who).buried);
-        let tombstones = buried.map(|who| {
+        let released = state.everyone().filter(|who| state.attempt(*who).has_tombstone);
+        let tombstones = released.map(|who| {
             (TOMBSTONES + EPOCH_US / 1_000, [b"!", self.token(who).as_bytes()].concat())
         });
         let members: BTreeSet<_> = entries.chain(tombstones).collect();
@@ -146,7 +146,7 @@ impl Names {
         };
         state.server.queue.clear();
         for client in &mut state.clients {
-            client.attempts.iter_mut().for_each(|attempt| attempt.buried = false);
+            client.attempts.iter_mut().for_each(|attempt| attempt.has_tombstone = false);
         }
         let members = match queue.map(|stored| stored.value) {
             Some(StoredValue::Sorted(members)) => members,
@@ -155,7 +155,7 @@ impl Names {
         };
         for (score, member) in members {
             match member.split_first() {
-                Some((b'!', token)) => state.attempt_mut(who(token)).buried = true,
+                Some((b'!', token)) => state.attempt_mut(who(token)).has_tombstone = true,
                 _ => {
                     let (who, epoch) = (who(&member), hex(&member[55..57]));
                     state.server.queue.push(QueueEntry { ticket: rank(score), who, epoch });
@@ -211,8 +211,8 @@ mod tests {
         for (ticket, who, epoch) in [(0, who(1, 0), 3), (1, who(0, 1), 0), (1, who(0, 1), 1)] {
             state.server.queue.push(QueueEntry { ticket, who, epoch });
         }
-        state.attempt_mut(who(1, 1)).buried = true;
-        state.attempt_mut(who(2, 0)).buried = true;
+        state.attempt_mut(who(1, 1)).has_tombstone = true;
+        state.attempt_mut(who(2, 0)).has_tombstone = true;
         let row = names.row(&state);
         let mut again = QueueState::new(&Config { clients: 3, attempts: 2, ..Config::default() });
         names.keep(row.clone(), &mut again).unwrap();

@@ -1,7 +1,7 @@
 //! The fingerprint of a state: equal for states that differ only in which client is which.
 
 use crate::{
-    attempt::{Belief, ClientAttempt, Force, Keep, News, Phase},
+    attempt::{Belief, ClientAttempt, Force, Keep, Phase, WaiterNotification},
     config::Faults,
     message::{Ask, Delivery, PendingRequest, Says},
     state::{Left, Line, ModelClient, ModelServer, QueueEntry, QueueState, Who},
@@ -121,12 +121,12 @@ impl FingerprintWriter<'_> {
             ticket,
             suspect,
             due,
-            news,
+            notification,
             belief,
             joined,
             robbed,
-            told_released,
-            buried,
+            release_known,
+            has_tombstone,
         } = attempt;
         self.bytes.push(match phase {
             Phase::Idle => 0,
@@ -138,14 +138,14 @@ impl FingerprintWriter<'_> {
             Phase::Forcing(Force::Steal) => 6,
             Phase::Forcing(Force::Release) => 7,
         });
-        self.flags(&[*ambiguous, *asking, *renewing, *robbed, *told_released, *buried]);
+        self.flags(&[*ambiguous, *asking, *renewing, *robbed, *release_known, *has_tombstone]);
         self.bytes.push(*asked);
         self.option(*ticket, Self::rank);
         self.option(*suspect, Self::line);
         self.bytes.push(due.unwrap_or(NONE));
-        self.option(*news, |to, news| match news {
-            News::Acquire => to.bytes.push(0),
-            News::SuccessorWatch { granted } => {
+        self.option(*notification, |to, notification| match notification {
+            WaiterNotification::Acquire => to.bytes.push(0),
+            WaiterNotification::SuccessorWatch { granted } => {
                 to.bytes.push(1);
                 to.line(granted);
             }

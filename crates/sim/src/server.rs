@@ -126,7 +126,7 @@ impl Model {
         if state.server.lock.is_some_and(|(now, _)| now == owner) {
             return Ok(());
         }
-        if before.attempt(request.who).told_released {
+        if before.attempt(request.who).release_known {
             let words = format!("{} takes the lock of {owner}", request.who);
             return Err(Violation::new(Kind::LateForce, words));
         }

@@ -113,7 +113,7 @@ impl QueueState {
     }
 
     /// Whether a waiter subscribes to the entry's channel.
-    pub(crate) fn hears(&self, entry: &QueueEntry) -> bool {
+    pub(crate) fn listens(&self, entry: &QueueEntry) -> bool {
         let client = &self.clients[usize::from(entry.who.client)];
         client.connected
             && client.epoch == entry.epoch

@@ -128,8 +128,8 @@ impl fmt::Display for ServerText<'_> {
         for entry in &server.queue {
             write!(f, " {}:{}/{}", entry.ticket, entry.who, entry.epoch)?;
         }
-        let buried = self.0.everyone().filter(|who| self.0.attempt(*who).buried);
-        for who in buried {
+        let released = self.0.everyone().filter(|who| self.0.attempt(*who).has_tombstone);
+        for who in released {
             write!(f, " !{who}")?;
         }
         f.write_str("]")

@@ -50,14 +50,14 @@ pub(super) fn run(
 ) -> Result<Cell, Trouble> {
     let mut watched = server.watch()?;
     let mut processes = start(url, setup)?;
-    tell_all(&mut processes, "ready")?;
+    send_all(&mut processes, "ready")?;
     for (process, _) in &mut processes {
-        process.hear()?;
+        process.receive()?;
     }
 
     let begin = monotonic() + nanos(WARM_UP);
     let end = begin + nanos(length);
-    tell_all(&mut processes, &format!("run {}", end + nanos(TAIL)))?;
+    send_all(&mut processes, &format!("run {}", end + nanos(TAIL)))?;
     sleep_until(begin);
     let (before, begin) = (watched.counts()?, monotonic());
     sleep_until(end);
@@ -65,7 +65,7 @@ pub(super) fn run(
 
     let mut holds = Vec::new();
     for (process, first) in &mut processes {
-        let answer = process.hear()?;
+        let answer = process.receive()?;
         holds.extend(
             contender::read(&answer).map(|hold| Hold { client: hold.client + *first, ..hold }),
         );
@@ -96,8 +96,8 @@ fn start(url: &str, setup: CellSetup) -> Result<Vec<(Other, u32)>, Trouble> {
     Ok(started)
 }
 
-fn tell_all(processes: &mut [(Other, u32)], order: &str) -> Result<(), Trouble> {
-    processes.iter_mut().try_for_each(|(process, _)| process.tell(order))
+fn send_all(processes: &mut [(Other, u32)], order: &str) -> Result<(), Trouble> {
+    processes.iter_mut().try_for_each(|(process, _)| process.send(order))
 }
 
 fn figures(summary: Summary, seconds: f64, commands: f64, inner: f64) -> Cell {
@@ -112,14 +112,14 @@ fn figures(summary: Summary, seconds: f64, commands: f64, inner: f64) -> Cell {
         inner: inner / holds,
         share: f64::from(most) / f64::from(fewest),
         handed: handed / holds,
-        handover: spread(handovers),
-        wait: spread(waits),
+        handover: percentiles(handovers),
+        wait: percentiles(waits),
         overlaps,
         repeated,
     }
 }
 
-fn spread(mut values: Vec<f64>) -> Percentiles {
+fn percentiles(mut values: Vec<f64>) -> Percentiles {
     if values.is_empty() {
         return Percentiles { p50: f64::NAN, p99: f64::NAN, most: f64::NAN };
     }

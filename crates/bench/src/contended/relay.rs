@@ -80,10 +80,10 @@ impl Contender for Relay {
         self.tokens += 1;
         self.token = Token::new(self.tokens, &self.label);
         let mut asked = Some(self.ask_for(None)?);
-        let (mut place, mut told) = (None, false);
+        let (mut place, mut notified) = (None, false);
         loop {
             match self.wire.receive()? {
-                Frame::Push(message) => told |= self.is_turn(message.as_deref()),
+                Frame::Push(message) => notified |= self.is_turn(message.as_deref()),
                 Frame::Reply(answer) => {
                     let op = asked.take().ok_or("a reply to nothing")?;
                     match script::read(&op, self.request, answer)? {
@@ -93,8 +93,8 @@ impl Contender for Relay {
                     }
                 }
             }
-            if told && asked.is_none() {
-                told = false;
+            if notified && asked.is_none() {
+                notified = false;
                 asked = Some(self.ask_for(place)?);
             }
         }

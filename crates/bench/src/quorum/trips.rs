@@ -53,9 +53,9 @@ fn crowd(nodes: &VotingServers) -> Result<Count, Trouble> {
     }
     let monitors = monitors(nodes);
     let end = monotonic() + CROWD_NS;
-    processes.iter_mut().try_for_each(|process| process.tell(&format!("run {end}")))?;
+    processes.iter_mut().try_for_each(|process| process.send(&format!("run {end}")))?;
     sleep_until(end);
-    processes.iter_mut().try_for_each(|process| process.hear().map(|_| ()))?;
+    processes.iter_mut().try_for_each(|process| process.receive().map(|_| ()))?;
     drop(processes);
     Ok(count(monitors))
 }

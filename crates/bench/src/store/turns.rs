@@ -18,10 +18,10 @@ pub(super) fn measure(hand_overs: u32) -> Result<bool, Trouble> {
     let mut sides =
         [Other::start(&["turns", "--server", &url])?, Other::start(&["turns", "--server", &url])?];
     let rounds = hand_overs / 2;
-    sides.iter_mut().try_for_each(|side| side.tell(&rounds.to_string()))?;
+    sides.iter_mut().try_for_each(|side| side.send(&rounds.to_string()))?;
     let mut turns = Vec::new();
     for side in &mut sides {
-        let moments = side.hear()?;
+        let moments = side.receive()?;
         let (turns_of_side, _) = moments.as_chunks::<2>();
         turns.extend_from_slice(turns_of_side);
     }

@@ -60,13 +60,13 @@ impl Schedule {
     ///
     /// Each level of tools ends what is below it so much earlier that it can release its own lock
     /// before the level above kills it.
-    pub(super) fn before_outer(told: &[(u32, Moment)], now: Moment) -> Option<Moment> {
+    pub(super) fn before_outer(deadlines: &[(u32, Moment)], now: Moment) -> Option<Moment> {
         let kill_at = |(levels, outer): &(u32, Moment)| {
             let left =
                 (0..*levels).fold(outer.since(now), |left, _| left - (left / 4).min(MAX_RELEASE));
             now + left
         };
-        told.iter().map(kill_at).min()
+        deadlines.iter().map(kill_at).min()
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn each_level_ends_its_command_early_enough_for_its_release() {
         let now = at(100_000);
-        for (told, kill_at) in [
+        for (deadlines, kill_at) in [
             (&[(1, at(104_000))][..], Some(at(103_000))),
             (&[(2, at(120_000))], Some(at(116_000))),
             (&[(2, at(104_000))], Some(at(102_250))),
@@ -154,7 +154,7 @@ mod tests {
             (&[(1, at(90_000))], Some(now)),
             (&[], None),
         ] {
-            assert_eq!(Schedule::before_outer(told, now), kill_at, "{told:?}");
+            assert_eq!(Schedule::before_outer(deadlines, now), kill_at, "{deadlines:?}");
         }
     }
 }

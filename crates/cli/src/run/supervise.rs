@@ -115,7 +115,7 @@ impl<'a> Supervisor<'a> {
     /// Sends SIGTERM to the command and its descendants, and the deadline to inner tools.
     fn end(&mut self, reason: Option<LossReason>, kill_at: Moment) -> Moment {
         // Before the signal, which makes them look.
-        self.deadline.tell(kill_at);
+        self.deadline.publish(kill_at);
         self.child.signal_all(SIGTERM);
         self.ending = Some(Ending { reason, kill_at, survivors_were_named: false });
         kill_at
@@ -170,7 +170,7 @@ impl<'a> Supervisor<'a> {
                 && let Some(kill_at) = Schedule::before_outer(&Deadline::of_outer(), now)
             {
                 // The outer tool has sent SIGTERM to all processes below it, this command included.
-                self.deadline.tell(kill_at);
+                self.deadline.publish(kill_at);
                 self.ending = Some(Ending { reason: None, kill_at, survivors_were_named: false });
                 return;
             }

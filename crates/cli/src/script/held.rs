@@ -18,7 +18,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// A [`Failure`] that tells "not held" from "held by another" from "unknown".
+/// A [`Failure`] that distinguishes "not held", "held by another" and "unknown".
 pub(crate) fn extend(wanted: &ExtendArgs) -> Result<u8, Failure> {
     let key = &wanted.lock.shown;
     let lock = blocking_lock(&wanted.lock)?.ttl(wanted.ttl).renewal(Renewal::Manual);

@@ -39,13 +39,13 @@ pub(crate) fn status(wanted: &StatusArgs) -> Result<u8, Failure> {
     // One alone always votes.
     let nodes = if nodes.len() > 1 { nodes } else { Vec::new() };
     let inspection = inspection.map_err(failed);
-    let told = inspection.as_ref().ok();
-    let text = if told.is_none() && nodes.is_empty() {
+    let known = inspection.as_ref().ok();
+    let text = if known.is_none() && nodes.is_empty() {
         String::new()
     } else if wanted.json {
-        json(wanted.lock.key.as_encoded_bytes(), told, &nodes)
+        json(wanted.lock.key.as_encoded_bytes(), known, &nodes)
     } else {
-        told.map(words).unwrap_or_default() + &nodes.iter().map(line).collect::<String>()
+        known.map(words).unwrap_or_default() + &nodes.iter().map(line).collect::<String>()
     };
     let shown = show(&text);
     let code = match inspection? {

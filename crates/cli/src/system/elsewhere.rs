@@ -98,7 +98,7 @@ impl Deadline {
     }
 
     #[expect(clippy::unused_self, reason = "it is needed on Linux")]
-    pub(crate) fn tell(&self, _: Moment) {}
+    pub(crate) fn publish(&self, _: Moment) {}
 
     pub(crate) fn of_outer() -> Vec<(u32, Moment)> {
         Vec::new()

@@ -84,7 +84,8 @@ fn parse(member: &[u8]) -> Option<Parsed<'_>> {
 impl Row {
     /// Whether anything but a queue stands at the queue's key.
     pub(super) fn queue_is_foreign(&self) -> bool {
-        matches!(&self.queue, Some(Stored { value, .. }) if !matches!(value, StoredValue::Sorted(_)))
+        let value = self.queue.as_ref().map(|stored| &stored.value);
+        value.is_some_and(|value| !matches!(value, StoredValue::Sorted(_)))
     }
 
     /// Whether the token was cancelled: a command of a dead connection comes too late.

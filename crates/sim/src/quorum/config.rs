@@ -66,7 +66,7 @@ pub enum NumbersFlaw {
     /// Where all three grant, the middle number is taken, and not confirmed.
     MiddleNumber,
     /// A node that came back counts again when its delay is over, though it knows no number.
-    NoSuspect,
+    NoQuarantine,
     /// A node that came back is repaired before its delay is over.
     EarlyRepair,
     /// A node writes what it is asked to confirm, or what a release leaves behind, however far

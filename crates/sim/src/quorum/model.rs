@@ -9,8 +9,8 @@ use super::{
     config::{NumbersConfig, NumbersFlaw},
     names::{AttemptTokens, BEGIN, HERE},
     state::{
-        AttemptPhase, Confirm, Heard, LockRequest, ModelAttempt, NODES, NodeRow, NodeTraffic,
-        Number, QuorumState, Suspect, number, token,
+        AttemptPhase, Confirm, LockRequest, ModelAttempt, NODES, NodeReply, NodeRow, NodeTraffic,
+        Number, Quarantine, QuorumState, number, token,
     },
     step::QuorumStep,
     trace::trace,
@@ -44,11 +44,11 @@ impl World for QuorumModel {
                 self.run_confirm(state, who, node, round)?;
             }
             QuorumStep::Vote(who, node) => {
-                if let LockRequest::Replied(heard) = state.line(who, node).ask {
-                    self.vote(state, who, node, heard)?;
+                if let LockRequest::Replied(reply) = state.line(who, node).ask {
+                    self.vote(state, who, node, reply)?;
                 }
             }
-            QuorumStep::NoVote(who, node) => self.vote(state, who, node, Heard::Nothing)?,
+            QuorumStep::NoVote(who, node) => self.vote(state, who, node, NodeReply::Nothing)?,
             QuorumStep::Confirmed(who, node, round) => {
                 self.confirmed(state, who, node, round, true)?;
             }
@@ -73,20 +73,24 @@ impl World for QuorumModel {
             QuorumStep::Lose(node) => lose(state, node),
             QuorumStep::Read(node, other) => {
                 let last = state.nodes[other].last;
-                if let Some(suspect) = &mut state.nodes[node].suspect {
-                    suspect.read |= 1 << other;
-                    suspect.largest = suspect.largest.max(last);
+                if let Some(quarantine) = &mut state.nodes[node].quarantine {
+                    quarantine.read |= 1 << other;
+                    quarantine.largest = quarantine.largest.max(last);
                 }
             }
             QuorumStep::Repair(node) => {
                 let node = &mut state.nodes[node];
-                node.last = node.suspect.take().map_or(node.last, |s| s.largest.max(node.last));
+                node.last = node.quarantine.take().map_or(node.last, |s| s.largest.max(node.last));
             }
         }
         forget(state);
-        if self.config.flaw == Some(NumbersFlaw::NoSuspect) {
-            let waits = |node: &NodeRow| node.suspect.as_ref().is_some_and(|s| s.delay == 0);
-            state.nodes.iter_mut().filter(|node| waits(node)).for_each(|node| node.suspect = None);
+        if self.config.flaw == Some(NumbersFlaw::NoQuarantine) {
+            let waits = |node: &NodeRow| node.quarantine.as_ref().is_some_and(|s| s.delay == 0);
+            state
+                .nodes
+                .iter_mut()
+                .filter(|node| waits(node))
+                .for_each(|node| node.quarantine = None);
         }
         Ok(())
     }
@@ -107,16 +111,16 @@ impl QuorumModel {
         state: &mut QuorumState,
         who: u8,
         node: usize,
-        heard: Heard,
+        reply: NodeReply,
     ) -> Result<(), Violation> {
         let line = state.line(who, node);
-        line.ask = match (line.ask, heard) {
+        line.ask = match (line.ask, reply) {
             (LockRequest::Sent, _) => LockRequest::Late,
-            (_, Heard::Ours(last)) => LockRequest::Done(last),
+            (_, NodeReply::Ours(last)) => LockRequest::Done(last),
             _ => LockRequest::Done(0),
         };
         if let Some(machine) = &mut state.attempts[usize::from(who)].machine {
-            Rc::make_mut(machine).handle_vote(HERE, NodeId(node), heard.vote());
+            Rc::make_mut(machine).handle_vote(HERE, NodeId(node), reply.vote());
         }
         self.go_on(state, who)
     }
@@ -132,7 +136,7 @@ impl QuorumModel {
     ) -> Result<(), Violation> {
         let confirm = &mut state.line(who, node).confirms[round];
         let answer = match std::mem::take(confirm) {
-            Confirm::Replied(heard) if arrives => heard.confirmation(),
+            Confirm::Replied(reply) if arrives => reply.confirmation(),
             Confirm::Sent(number) => {
                 *confirm = Confirm::Late(number);
                 None
@@ -176,15 +180,15 @@ impl QuorumModel {
 
     /// The number that a flaw is content with.
     fn too_soon(&self, lines: &[NodeTraffic; NODES]) -> Option<Number> {
-        let heard = |line: &NodeTraffic| match line.ask {
+        let reply = |line: &NodeTraffic| match line.ask {
             LockRequest::Done(number) if number > 0 => Some(number),
             _ => None,
         };
-        let mut heard: Vec<_> = lines.iter().filter_map(heard).collect();
-        heard.sort_unstable();
+        let mut reply: Vec<_> = lines.iter().filter_map(reply).collect();
+        reply.sort_unstable();
         match self.config.flaw? {
-            NumbersFlaw::NaiveMaximum if heard.len() >= 2 => heard.last().copied(),
-            NumbersFlaw::MiddleNumber if heard.len() == NODES => heard.get(1).copied(),
+            NumbersFlaw::NaiveMaximum if reply.len() >= 2 => reply.last().copied(),
+            NumbersFlaw::MiddleNumber if reply.len() == NODES => reply.get(1).copied(),
             _ => None,
         }
     }
@@ -228,8 +232,8 @@ fn end(state: &mut QuorumState, who: u8, leaves: Number) {
 fn over(state: &mut QuorumState, who: u8) {
     state.attempts[usize::from(who)].phase = AttemptPhase::Over;
     for node in &mut state.nodes {
-        if let Some(suspect) = &mut node.suspect {
-            suspect.delay &= !(1 << who);
+        if let Some(quarantine) = &mut node.quarantine {
+            quarantine.delay &= !(1 << who);
         }
     }
 }
@@ -264,8 +268,8 @@ fn lose(state: &mut QuorumState, node: usize) {
         u8::from(matches!(attempt.phase, AttemptPhase::Asking | AttemptPhase::Holding)) << who
     };
     let delay = (0..).zip(&state.attempts).map(hangs).sum();
-    let suspect = Some(Suspect { delay, ..Suspect::default() });
-    state.nodes[node] = NodeRow { suspect, ..NodeRow::default() };
+    let quarantine = Some(Quarantine { delay, ..Quarantine::default() });
+    state.nodes[node] = NodeRow { quarantine, ..NodeRow::default() };
 }
 
 impl QuorumState {

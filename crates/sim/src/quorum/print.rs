@@ -3,8 +3,8 @@
 use std::hash::{Hash, Hasher};
 
 use super::state::{
-    AttemptPhase, Confirm, Heard, LockRequest, ModelAttempt, NodeRow, NodeTraffic, Number,
-    QuorumState, Suspect,
+    AttemptPhase, Confirm, LockRequest, ModelAttempt, NodeReply, NodeRow, NodeTraffic, Number,
+    Quarantine, QuorumState,
 };
 use crate::print::{Fingerprint, digest};
 
@@ -18,7 +18,7 @@ pub(crate) fn print(state: &QuorumState) -> Fingerprint {
     for (column, index) in &columns {
         bytes.extend(column);
         // Which nodes were read, by their new places.
-        let read = nodes[*index].suspect.as_ref().map_or(0, |suspect| suspect.read);
+        let read = nodes[*index].quarantine.as_ref().map_or(0, |quarantine| quarantine.read);
         let places = columns.iter().map(|(_, index)| read >> index & 1);
         bytes.push(places.fold(0, |bits, bit| bits << 1 | bit));
     }
@@ -34,10 +34,10 @@ pub(crate) fn print(state: &QuorumState) -> Fingerprint {
 }
 
 fn column(node: &NodeRow, attempts: &[ModelAttempt], index: usize) -> Vec<u8> {
-    let NodeRow { owner, last, suspect } = node;
+    let NodeRow { owner, last, quarantine } = node;
     let mut bytes = Vec::with_capacity(64);
-    bytes.extend([owner.unwrap_or(255), *last, u8::from(suspect.is_some())]);
-    if let Some(Suspect { delay, read: _, largest }) = suspect {
+    bytes.extend([owner.unwrap_or(255), *last, u8::from(quarantine.is_some())]);
+    if let Some(Quarantine { delay, read: _, largest }) = quarantine {
         bytes.extend([*delay, *largest]);
     }
     for attempt in attempts.iter().filter(|attempt| attempt.phase != AttemptPhase::Idle) {
@@ -59,7 +59,7 @@ fn ask_of(ask: LockRequest) -> [u8; 3] {
         LockRequest::None => [0, 0, 0],
         LockRequest::Sent => [1, 0, 0],
         LockRequest::Late => [2, 0, 0],
-        LockRequest::Replied(heard) => [3, heard_of(heard).0, heard_of(heard).1],
+        LockRequest::Replied(reply) => [3, reply_of(reply).0, reply_of(reply).1],
         LockRequest::Done(number) => [4, number, 0],
     }
 }
@@ -69,16 +69,16 @@ fn confirm_of(confirm: Confirm) -> [u8; 3] {
         Confirm::None => [0, 0, 0],
         Confirm::Sent(number) => [1, number, 0],
         Confirm::Late(number) => [2, number, 0],
-        Confirm::Replied(heard) => [3, heard_of(heard).0, heard_of(heard).1],
+        Confirm::Replied(reply) => [3, reply_of(reply).0, reply_of(reply).1],
     }
 }
 
-const fn heard_of(heard: Heard) -> (u8, Number) {
-    match heard {
-        Heard::Ours(number) => (0, number),
-        Heard::Gone => (1, 0),
-        Heard::Other => (2, 0),
-        Heard::Nothing => (3, 0),
+const fn reply_of(reply: NodeReply) -> (u8, Number) {
+    match reply {
+        NodeReply::Ours(number) => (0, number),
+        NodeReply::Gone => (1, 0),
+        NodeReply::Other => (2, 0),
+        NodeReply::Nothing => (3, 0),
     }
 }
 

@@ -5,7 +5,7 @@ use tenure_core::{Confirmation, FenceFault, Op, Reply};
 use super::{
     config::NumbersFlaw,
     model::QuorumModel,
-    state::{Confirm, FAR, Heard, LockRequest, NodeRow, Number, QuorumState, number, token},
+    state::{Confirm, FAR, LockRequest, NodeReply, NodeRow, Number, QuorumState, number, token},
 };
 use crate::{Kind, Violation};
 
@@ -26,20 +26,22 @@ impl QuorumModel {
             proposal: Some(token(proposed)),
             place: None,
         };
-        let is_suspect = state.nodes[node].suspect.is_some();
-        let heard = match self.names.carry_out(&mut state.nodes[node], &op)? {
+        let is_quarantined = state.nodes[node].quarantine.is_some();
+        let reply = match self.names.carry_out(&mut state.nodes[node], &op)? {
             Reply::Voted { reply, .. } => match *reply {
-                Reply::Granted(last) => Heard::Ours(number(last)),
-                Reply::Held(_) => Heard::Other,
+                Reply::Granted(last) => NodeReply::Ours(number(last)),
+                Reply::Held(_) => NodeReply::Other,
                 reply => return Err(out_of_place(&reply)),
             },
             reply => return Err(out_of_place(&reply)),
         };
         let line = state.line(who, node);
-        line.tainted |= is_suspect;
-        let counts = !is_suspect || heard == Heard::Other;
+        line.tainted |= is_quarantined;
+        let counts = !is_quarantined || reply == NodeReply::Other;
         line.ask = match line.ask {
-            LockRequest::Sent => LockRequest::Replied(if counts { heard } else { Heard::Nothing }),
+            LockRequest::Sent => {
+                LockRequest::Replied(if counts { reply } else { NodeReply::Nothing })
+            }
             _ => LockRequest::Done(0),
         };
         Ok(())
@@ -55,36 +57,36 @@ impl QuorumModel {
     ) -> Result<(), Violation> {
         let before = state.nodes[node].last;
         let confirm = std::mem::take(&mut state.line(who, node).confirms[round]);
-        let (least, is_heard) = match confirm {
+        let (least, is_replied) = match confirm {
             Confirm::Sent(least) => (least, true),
             Confirm::Late(least) => (least, false),
             Confirm::None | Confirm::Replied(_) => return Ok(()),
         };
-        let mut heard = self.confirm(&mut state.nodes[node], who, least)?;
+        let mut reply = self.confirm(&mut state.nodes[node], who, least)?;
         not_spoiled(before, &state.nodes[node])?;
-        let is_suspect = state.nodes[node].suspect.is_some();
+        let is_quarantined = state.nodes[node].quarantine.is_some();
         let line = state.line(who, node);
-        if is_suspect || line.tainted {
-            heard = Heard::Nothing;
+        if is_quarantined || line.tainted {
+            reply = NodeReply::Nothing;
         }
         let granted = matches!(line.ask, LockRequest::Done(last) if last > 0);
         if self.config.flaw == Some(NumbersFlaw::CountLostGrants)
             && !granted
-            && matches!(heard, Heard::Ours(_))
+            && matches!(reply, NodeReply::Ours(_))
         {
-            heard = Heard::Ours(least);
+            reply = NodeReply::Ours(least);
         }
-        if is_heard {
-            line.confirms[round] = Confirm::Replied(heard);
+        if is_replied {
+            line.confirms[round] = Confirm::Replied(reply);
         }
         Ok(())
     }
 
-    fn confirm(&self, node: &mut NodeRow, who: u8, least: Number) -> Result<Heard, Violation> {
+    fn confirm(&self, node: &mut NodeRow, who: u8, least: Number) -> Result<NodeReply, Violation> {
         self.forget_bound(node, who, least);
         if self.config.flaw == Some(NumbersFlaw::UnconditionalWriteBack) {
             node.last = node.last.max(least);
-            return Ok(Heard::Ours(least));
+            return Ok(NodeReply::Ours(least));
         }
         let op = Op::Confirm {
             key: self.names.key.clone(),
@@ -94,13 +96,13 @@ impl QuorumModel {
         };
         match self.names.carry_out(node, &op)? {
             Reply::Confirmed { answer: Confirmation::Ours(last), .. } => {
-                Ok(Heard::Ours(number(last)))
+                Ok(NodeReply::Ours(number(last)))
             }
-            Reply::Confirmed { answer: Confirmation::Gone, .. } => Ok(Heard::Gone),
-            Reply::Confirmed { answer: Confirmation::Other(_), .. } => Ok(Heard::Other),
+            Reply::Confirmed { answer: Confirmation::Gone, .. } => Ok(NodeReply::Gone),
+            Reply::Confirmed { answer: Confirmation::Other(_), .. } => Ok(NodeReply::Other),
             // Its own number is not reported.
             Reply::Confirmed { answer: Confirmation::Faulty(FenceFault::Ahead), .. } => {
-                Ok(Heard::Nothing)
+                Ok(NodeReply::Nothing)
             }
             reply => Err(out_of_place(&reply)),
         }

@@ -24,12 +24,12 @@ pub(crate) struct NodeRow {
     pub(crate) owner: Option<u8>,
     pub(crate) last: Number,
     /// It came back without what it kept, and was not repaired since.
-    pub(crate) suspect: Option<Suspect>,
+    pub(crate) quarantine: Option<Quarantine>,
 }
 
 /// A node that came back without what it kept.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Suspect {
+pub(crate) struct Quarantine {
     /// The attempts, one bit each, that might have been granted by it before and are not over: the
     /// delay of a real one is the longest time that this can take.
     pub(crate) delay: u8,
@@ -68,7 +68,7 @@ pub(crate) struct NodeTraffic {
     pub(crate) ask: LockRequest,
     /// One for each round.
     pub(crate) confirms: [Confirm; 2],
-    /// It was asked when it was suspect: it never counts for this attempt.
+    /// It was asked when it was quarantined: it never counts for this attempt.
     pub(crate) tainted: bool,
 }
 
@@ -82,7 +82,7 @@ pub(crate) enum LockRequest {
     /// Nobody waits for it any more, and it may still be carried out.
     Late,
     /// Carried out; the reply is under way.
-    Replied(Heard),
+    Replied(NodeReply),
     /// Over; for the flaws, with the number of a grant whose reply arrived.
     Done(Number),
 }
@@ -95,12 +95,12 @@ pub(crate) enum Confirm {
     None,
     Sent(Number),
     Late(Number),
-    Replied(Heard),
+    Replied(NodeReply),
 }
 
 /// A reply, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Heard {
+pub(crate) enum NodeReply {
     /// Granted, or confirmed, with this number.
     Ours(Number),
     Gone,
@@ -109,7 +109,7 @@ pub(crate) enum Heard {
     Nothing,
 }
 
-impl Heard {
+impl NodeReply {
     pub(crate) fn vote(self) -> Vote {
         match self {
             Self::Ours(last) => Vote::Granted(token(last)),

@@ -118,17 +118,17 @@ impl QuorumModel {
         if state.losses > 0 {
             steps.push(QuorumStep::Lose(index));
         }
-        let Some(suspect) = &node.suspect else { return };
+        let Some(quarantine) = &node.quarantine else { return };
         let early = self.config.flaw == Some(NumbersFlaw::EarlyRepair);
-        if !self.config.repairs || !(early || suspect.delay == 0) {
+        if !self.config.repairs || !(early || quarantine.delay == 0) {
             return;
         }
         for other in (0..NODES).filter(|other| *other != index) {
-            if state.nodes[other].suspect.is_none() && suspect.read & (1 << other) == 0 {
+            if state.nodes[other].quarantine.is_none() && quarantine.read & (1 << other) == 0 {
                 steps.push(QuorumStep::Read(index, other));
             }
         }
-        if suspect.read.count_ones() >= 2 {
+        if quarantine.read.count_ones() >= 2 {
             steps.push(QuorumStep::Repair(index));
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{
     model::QuorumModel,
-    state::{Confirm, Heard, LockRequest, QuorumState},
+    state::{Confirm, LockRequest, NodeReply, QuorumState},
     step::QuorumStep,
 };
 use crate::world::World;
@@ -32,8 +32,8 @@ fn in_words(state: &QuorumState, step: QuorumStep) -> String {
         QuorumStep::Begin(who) => format!("a{who} asks all"),
         QuorumStep::Run(who, node) => format!("n{node} runs a{who}'s request"),
         QuorumStep::Vote(who, node) => match ask(who, node) {
-            LockRequest::Replied(heard) => {
-                format!("a{who} reads of n{node}: {}", heard_in_words(*heard))
+            LockRequest::Replied(reply) => {
+                format!("a{who} reads of n{node}: {}", reply_in_words(*reply))
             }
             _ => String::new(),
         },
@@ -45,8 +45,8 @@ fn in_words(state: &QuorumState, step: QuorumStep) -> String {
             _ => String::new(),
         },
         QuorumStep::Confirmed(who, node, round) => match confirm(who, node, round) {
-            Confirm::Replied(heard) => {
-                format!("a{who} reads of n{node}: {}", heard_in_words(*heard))
+            Confirm::Replied(reply) => {
+                format!("a{who} reads of n{node}: {}", reply_in_words(*reply))
             }
             _ => String::new(),
         },
@@ -64,12 +64,12 @@ fn in_words(state: &QuorumState, step: QuorumStep) -> String {
     }
 }
 
-fn heard_in_words(heard: Heard) -> String {
-    match heard {
-        Heard::Ours(last) => format!("ours, {last}"),
-        Heard::Gone => "gone".into(),
-        Heard::Other => "another's".into(),
-        Heard::Nothing => "nothing that counts".into(),
+fn reply_in_words(reply: NodeReply) -> String {
+    match reply {
+        NodeReply::Ours(last) => format!("ours, {last}"),
+        NodeReply::Gone => "gone".into(),
+        NodeReply::Other => "another's".into(),
+        NodeReply::Nothing => "nothing that counts".into(),
     }
 }
 
@@ -97,7 +97,7 @@ impl fmt::Display for NodesText<'_> {
                 Some(who) => write!(f, "a{who} {}", node.last)?,
                 None => write!(f, "free {}", node.last)?,
             }
-            if node.suspect.is_some() {
+            if node.quarantine.is_some() {
                 f.write_str("?")?;
             }
         }

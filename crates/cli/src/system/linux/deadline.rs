@@ -41,7 +41,7 @@ impl Deadline {
     }
 
     /// Publishes the moment.
-    pub(crate) fn tell(&self, at: Moment) {
+    pub(crate) fn publish(&self, at: Moment) {
         if let Some(file) = &self.0 {
             // Memory for a line is all it needs; inner tools are killed at the moment in any case.
             _ = file
@@ -53,8 +53,8 @@ impl Deadline {
     pub(crate) fn of_outer() -> Vec<(u32, Moment)> {
         let names = env::var_os(Self::VARIABLE).unwrap_or_default();
         let names: Vec<_> = env::split_paths(&names).collect();
-        let told = (1..).zip(names.iter().rev());
-        told.filter_map(|(levels, name)| Some((levels, Self::read(name)?))).collect()
+        let published = (1..).zip(names.iter().rev());
+        published.filter_map(|(levels, name)| Some((levels, Self::read(name)?))).collect()
     }
 
     fn read(name: &Path) -> Option<Moment> {
@@ -85,7 +85,7 @@ mod tests {
         let name = deadline.variable();
         assert_eq!(Deadline::read(name.as_ref()), None, "not known yet");
         let at = Moment::now();
-        deadline.tell(at);
+        deadline.publish(at);
         assert_eq!(Deadline::read(name.as_ref()), Some(at));
         for other in ["/proc/self/exe", "/dev/zero", "/nonexistent", "/"] {
             assert_eq!(Deadline::read(other.as_ref()), None, "{other}");

@@ -53,7 +53,7 @@ fn losing(losses: u8) -> NumbersConfig {
 
 #[test]
 fn a_restart_delay_alone_breaks_the_order_of_numbers() {
-    finds(Kind::Order, 12, NumbersFlaw::NoSuspect, losing(1));
+    finds(Kind::Order, 12, NumbersFlaw::NoQuarantine, losing(1));
 }
 
 /// An attempt that was confirmed before the loss is still to return when the others are read.
