@@ -6,9 +6,9 @@ use crate::Ttl;
 
 /// A number that grows with each acquisition of a lock; the *resource* checks it.
 ///
-/// A holder that was paused past its lease cannot know it; the resource that remembers the largest
-/// number it has seen can, and refuses the smaller one. Below 2^53, so it fits an SQL `BIGINT` and
-/// is exact in JSON and in Lua.
+/// A holder that was paused past its lease does not know it. A resource that remembers the largest
+/// number it has seen can refuse the smaller one. Numbers are below 2^53, so they fit an SQL
+/// `BIGINT` and are exact in JSON and in Lua.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FencingToken(u64);
 

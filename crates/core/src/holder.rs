@@ -45,7 +45,8 @@ impl HolderLabel {
         Self(encoded.into())
     }
 
-    /// The label as the holder wrote it; as it travels when that is not UTF-8. May hold anything.
+    /// The label as the holder wrote it, or percent-encoded if that is not UTF-8. It may contain
+    /// anything.
     #[must_use]
     pub fn decoded(&self) -> String {
         let mut bytes = Vec::with_capacity(self.0.len());
@@ -133,10 +134,10 @@ impl Holder {
         }
     }
 
-    /// Whether a lock library may have written what stands at the key: a string that is neither
-    /// empty nor longer than 255 bytes, and begins like no JSON and no XML (`{`, `[`, `<`).
+    /// Whether a lock library may have written the value at the key: a string that is neither empty
+    /// nor longer than 255 bytes, and begins like no JSON and no XML (`{`, `[`, `<`).
     ///
-    /// What passes may nevertheless be somebody's data: a short string does not say what it is for.
+    /// Such a value may still be other data: a short string does not say what it is for.
     #[must_use]
     pub fn may_be_lock(&self) -> bool {
         match self {

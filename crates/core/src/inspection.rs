@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{FenceFault, FencingToken, Held, Holder, Ticket};
 
-/// A waiter, for people to read.
+/// A waiter in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "all that the queue tells")]
 pub struct Waiter {
@@ -14,7 +14,7 @@ pub struct Waiter {
     pub ticket: Ticket,
 }
 
-/// Who answered, and so how far the answer can be trusted.
+/// Where the answer comes from, and so how far it can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
@@ -26,40 +26,40 @@ pub enum Source {
     Unproved,
 }
 
-/// What stands at a lock's keys.
+/// The state of a lock: what its keys contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "complete for one key")]
 pub struct Inspection {
-    /// Who holds the lock, if anybody does.
+    /// The holder, if the lock is held.
     pub held: Option<Held>,
-    /// The number of the last grant, while the fence key lives and is sound.
+    /// The number of the last grant, if the fence key exists and is sound.
     pub last_number: Option<FencingToken>,
-    /// Why a lock that nobody holds still cannot be acquired.
+    /// Why a free lock cannot be acquired.
     pub fault: Option<FenceFault>,
     /// The first [`Inspection::MAX_WAITERS`] waiters, in order.
     pub waiters: Vec<Waiter>,
-    /// How many wait; `None` where that is unknown, since several servers have no queue.
+    /// The number of waiters; `None` over several servers, which have no queue.
     pub waiting: Option<u64>,
-    /// The server's wall clock, in microseconds since the epoch. Ages go by it.
+    /// The server's wall clock, in microseconds since the epoch: the base of ages.
     pub wall_us: u64,
     /// Who answered.
     pub source: Source,
 }
 
 impl Inspection {
-    /// The most waiters that an inspection lists: it must not hold up the server.
+    /// The most waiters that an inspection lists, so that it does not delay the server.
     pub const MAX_WAITERS: usize = 100;
 
     /// How long the holder has had the lock, by the server's clock, from which its number was
-    /// drawn. `None` when nobody holds it, another library does, or the number is no time.
+    /// drawn. `None` if nobody or another library holds it, or if the number is not a time.
     #[must_use]
     pub fn held_for(&self) -> Option<Duration> {
         self.held.as_ref().filter(|held| !held.holder.is_foreign())?;
         self.since_us(self.last_number?.get())
     }
 
-    /// How long a waiter has stood in the queue, by the server's clock. `None` when its ticket is
-    /// no time.
+    /// How long a waiter has been in the queue, by the server's clock. `None` if its ticket is not
+    /// a time.
     #[must_use]
     pub fn waiting_for(&self, waiter: &Waiter) -> Option<Duration> {
         self.since_us(waiter.ticket.get())

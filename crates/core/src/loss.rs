@@ -4,26 +4,26 @@ use std::{fmt, time::Duration};
 
 use crate::{Holder, Timestamp};
 
-/// Why a lease is not held any more.
+/// Why a lease was lost.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LossReason {
-    /// Its validity ran out by the local clock before a renewal succeeded.
+    /// Its validity ended by the local clock before a renewal succeeded.
     Expired,
-    /// Its validity ran out while this process did not run: it was stopped, its machine was
-    /// suspended, or it got no processor.
+    /// Its validity ended while this process did not run: it was stopped, its machine was
+    /// suspended, or it got no CPU time.
     Paused {
         /// For how long, at least.
         pause: Duration,
     },
     /// Its key is gone from the servers: deleted, flushed, evicted, or lost in a failover.
     Gone,
-    /// Another holds the lock.
+    /// Another client holds the lock.
     Taken {
         /// Who.
         holder: Holder,
     },
-    /// It was held for the longest time that its lock allows.
+    /// It reached the limit `max_hold`.
     MaxHold,
     /// It was released, or its guard was dropped or detached.
     Released,

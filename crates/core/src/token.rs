@@ -6,9 +6,9 @@ use crate::HolderLabel;
 
 /// The value an attempt writes at the key: it proves who may extend or release.
 ///
-/// 128 random bits as 32 hex digits, `@`, and the holder's label, so that `redis-cli GET key`
-/// shows who holds the lock. A later attempt never reuses it. Anybody who has it can release
-/// the lock, so `Debug` does not show it; [`Token::as_str`] does.
+/// 128 random bits as 32 hex digits, `@`, and the holder's label, so that `redis-cli GET key` shows
+/// who holds the lock. A later attempt never reuses it. It is a secret that can release the lock,
+/// so `Debug` does not show it; [`Token::as_str`] returns it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token(Arc<str>);
 

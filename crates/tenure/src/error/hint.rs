@@ -3,7 +3,7 @@
 use super::{NodeError, NodeErrorKind};
 
 impl NodeError {
-    /// What to try, for people; `None` where that depends on what the server said.
+    /// What to try, for people; `None` if that depends on the server's reply.
     #[must_use]
     pub const fn hint(&self) -> Option<&'static str> {
         use NodeErrorKind as Kind;

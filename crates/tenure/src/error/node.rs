@@ -5,9 +5,9 @@ use std::{error::Error, fmt, fs::File, io, sync::Arc, time::Duration};
 use rustix::io::Errno;
 use tenure_core::{FenceFault, LockKey, Shown};
 
-/// What one node said, or why it said nothing.
+/// The failure of one server: its error reply, or why there was no reply.
 ///
-/// Never contention: that another holds the lock is an answer, not an error.
+/// Never contention: "held by another" is an answer, not an error.
 #[derive(Clone)]
 pub struct NodeError {
     node: Arc<str>,
@@ -19,7 +19,7 @@ pub struct NodeError {
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// The kinds of trouble with a node.
+/// The kinds of failure of a server.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NodeErrorKind {
@@ -29,13 +29,14 @@ pub enum NodeErrorKind {
     TooManyClients,
     /// This process has no descriptor, thread or memory left to reach it.
     NoResources,
-    /// It answers too late for the lock's TTL: a renewal could not be answered before the end.
+    /// It is too far away for the lock's TTL: a renewal would be answered only after the lease has
+    /// ended.
     TooFar,
     /// It did not answer in time.
     TimedOut,
     /// The connection ended before the answer.
     Disconnected,
-    /// It wants a password, and its address has none: NOAUTH.
+    /// It requires a password, and its address has none: NOAUTH.
     PasswordMissing,
     /// It does not accept this user or password: WRONGPASS.
     Denied,
@@ -56,13 +57,13 @@ pub enum NodeErrorKind {
     /// It has too few replicas, and therefore refuses writes: NOREPLICAS.
     NoReplicas,
     /// It may have forgotten locks that others hold: it is new, was emptied, restarted without
-    /// being declared durable, or was a replica. Its grant is no vote until those locks have ended.
-    /// Only where several servers vote.
+    /// being declared durable, or was a replica. It does not vote until those locks have ended.
+    /// Only with several servers.
     Restarted,
-    /// Its wall clock was stepped, so locks may have ended on it that others hold: as
+    /// Its wall clock was stepped, so locks that others hold may have ended there: like
     /// [`NodeErrorKind::Restarted`].
     ClockStepped,
-    /// It is one of the other servers, by a second address, and has no second vote.
+    /// A second address of another server, without a vote of its own.
     SameServer,
     /// It cannot serve now: MASTERDOWN, CLUSTERDOWN, TRYAGAIN.
     Down,
@@ -74,14 +75,14 @@ pub enum NodeErrorKind {
     FenceUnusable,
     /// The key that tenure derives for the queue holds something else.
     QueueUnusable,
-    /// Its last fencing number is far ahead of its clock, so that it does not count among others.
-    /// Only where several servers vote.
+    /// Its last fencing number is far ahead of its clock, so it does not vote. Only with several
+    /// servers.
     NumberAhead,
     /// The key `tenure:marker`, by which one of several servers shows that it forgot nothing, holds
     /// something else.
     MarkerUnusable,
-    /// The store's file cannot be trusted: another user's, on a file system that is not known to be
-    /// local, damaged; or this host's clock and boot cannot be known.
+    /// The store's file cannot be trusted: it belongs to another user, is damaged, or is on a file
+    /// system that is not known to be local; or the clock and the boot of this host cannot be read.
     UnfitStore,
     /// It does not speak RESP3, or a reply was not the answer to its request.
     Protocol,
@@ -162,8 +163,8 @@ impl NodeError {
         self
     }
 
-    /// After what time the node votes again by itself, where that is known: it may have forgotten
-    /// locks, and they have ended by then.
+    /// The time until the server votes again by itself, if that is known: until every lock that it
+    /// may have forgotten has ended.
     #[must_use]
     pub const fn votes_in(&self) -> Option<Duration> {
         self.eligible_in
@@ -194,25 +195,25 @@ impl NodeError {
         text
     }
 
-    /// The node, by its address without user and password.
+    /// The server's address, without user and password.
     #[must_use]
     pub fn node(&self) -> &str {
         &self.node
     }
 
-    /// Whether the node is an embedded store, and no server.
+    /// Whether it is an embedded store, not a server.
     #[must_use]
     pub const fn is_store(&self) -> bool {
         self.is_store
     }
 
-    /// What kind of trouble it is.
+    /// The kind of failure.
     #[must_use]
     pub const fn kind(&self) -> NodeErrorKind {
         self.kind
     }
 
-    /// Whether the same call may succeed later without anybody changing a setting.
+    /// Whether the same call may succeed later without a change of settings.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
         use NodeErrorKind as Kind;

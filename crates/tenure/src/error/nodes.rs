@@ -6,10 +6,10 @@ use tenure_core::LockKey;
 
 use super::NodeError;
 
-/// Why servers could not do their part: one error for each that could not, and at least one.
+/// The failures of servers: one error for each that failed, and at least one.
 ///
-/// Of a single one it is that error, word for word. Of several the text has all of them, each with
-/// what is behind it, and nothing is left for [`source`](Error::source).
+/// The text of a single failure is that error's. The text of several lists all of them with their
+/// causes, so [`source`](Error::source) returns nothing.
 #[derive(Clone, Debug)]
 pub struct NodeErrors {
     /// The lock's key, once the errors have left the engine.
@@ -30,7 +30,7 @@ impl NodeErrors {
         Self { key: Some(key.clone()), ..self }
     }
 
-    /// The key of the lock that servers were asked about.
+    /// The lock's key.
     #[must_use]
     pub const fn key(&self) -> Option<&LockKey> {
         self.key.as_ref()
@@ -42,13 +42,13 @@ impl NodeErrors {
         all.join("; ")
     }
 
-    /// The first that was reported.
+    /// The first failure that was reported.
     #[must_use]
     pub const fn first(&self) -> &NodeError {
         &self.first
     }
 
-    /// All of them, in the order in which they were reported.
+    /// All failures, in the order in which they were reported.
     pub fn iter(&self) -> impl Iterator<Item = &NodeError> {
         std::iter::once(&self.first).chain(&self.others)
     }

@@ -4,19 +4,18 @@ use std::{error::Error, fmt, time::Duration};
 
 use super::{NodeError, NodeErrors};
 
-/// Renewals of a lease fail: for how long, and what the servers said last.
+/// Since when renewals of a lease fail, and what the servers answered last.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
 pub struct RenewalFailure {
-    /// How long ago the first renewal was sent after which none succeeded.
+    /// How long ago the first of the failing renewals was sent.
     pub failing_for: Duration,
-    /// What the servers said to the last one, or why they said nothing.
+    /// What the servers answered to the last renewal, or why they did not answer.
     pub errors: NodeErrors,
 }
 
 impl RenewalFailure {
-    /// Whether a server refuses, and goes on refusing until somebody changes a setting: a longer
-    /// TTL changes nothing then.
+    /// Whether a server refuses until somebody changes a setting. A longer TTL does not help then.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         !self.errors.iter().all(NodeError::is_retryable)
