@@ -1,29 +1,28 @@
 #!/bin/sh
-# A script that holds a lock for several steps: it acquires, extends between the steps, and releases
-# however it ends. Where one command is all the work, `tenure run` is shorter and renews by itself.
+# Holds a lock for several steps: acquires it, extends it between the steps, and releases it however
+# the script ends. For a single command, `tenure run` is shorter and renews by itself.
 #
 #   TENURE_SERVERS=redis://127.0.0.1:6379 sh docs/examples/nightly.sh
 #
-# Without renewal the TTL is the longest that a step may take: choose it well above that.
+# Nothing renews the lock during a step: choose a TTL well above the longest step, in seconds.
 set -eu
 
 key=${NIGHTLY_KEY:-nightly-report}
 ttl=60
 
-# Busy is 75 and "no server could answer" is 69: either way nothing is done, and whoever runs this
-# sees which.
+# Exits with 75 if another holds the lock, and with 69 if the state is unknown. Nothing was done then.
 TENURE_TOKEN=$(tenure acquire --no-wait --ttl "$ttl" "$key")
 export TENURE_TOKEN
 
-# Releases only what is still ours; once it has ended there is nothing to release.
+# Releases the lock only if this script still holds it.
 trap 'tenure release "$key" || true' EXIT
-# A signal ends the script, and with it comes the trap above.
+# A signal ends the script, which then runs the trap above.
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
 step() {
-    # Fails, and ends the script, when the lock is not ours any more.
+    # Fails, and ends the script, if the lock is lost.
     tenure extend --ttl "$ttl" "$key"
     echo "$1"
 }
