@@ -10,7 +10,7 @@ set -eu
 key=${NIGHTLY_KEY:-nightly-report}
 ttl=60
 
-# Exits with 75 if another holds the lock, and with 69 if the state is unknown. Nothing was done then.
+# Exits with 75 if another holds the lock, with 69 if the state is unknown. Nothing was done then.
 TENURE_TOKEN=$(tenure acquire --no-wait --ttl "$ttl" "$key")
 export TENURE_TOKEN
 
