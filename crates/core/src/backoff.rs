@@ -24,7 +24,7 @@ impl Backoff {
     pub fn next_delay(&mut self, random: u64) -> Duration {
         let step = self.step;
         self.step = (step * 2).min(self.most);
-        spread(step, random)
+        jittered(step, random)
     }
 
     /// Starts again at the least delay, after a success.
@@ -34,7 +34,7 @@ impl Backoff {
 }
 
 /// A delay spread evenly over 0.5 to 1.5 times `delay`.
-pub(crate) fn spread(delay: Duration, random: u64) -> Duration {
+pub(crate) fn jittered(delay: Duration, random: u64) -> Duration {
     let permille = u32::try_from(random % 1_001).unwrap_or_default();
     delay / 2 + delay / 1_000 * permille
 }
@@ -56,8 +56,8 @@ mod tests {
     #[test]
     fn delays_are_spread() {
         let ms = Duration::from_millis;
-        assert_eq!(spread(ms(10), 0), ms(5));
-        assert_eq!(spread(ms(10), 1_000), ms(15));
-        assert_ne!(spread(ms(10), 123), spread(ms(10), 124));
+        assert_eq!(jittered(ms(10), 0), ms(5));
+        assert_eq!(jittered(ms(10), 1_000), ms(15));
+        assert_ne!(jittered(ms(10), 123), jittered(ms(10), 124));
     }
 }

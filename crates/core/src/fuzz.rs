@@ -60,10 +60,11 @@ fn fuzz_shown() {
 fn fuzz_wakes() {
     fuzz("wakes", |input| {
         let to = Channel::named("tenure:1");
-        let wake = std::str::from_utf8(input).ok().and_then(|text| Notification::read(&to, text));
-        if let Some(wake) = &wake {
-            assert_eq!(Notification::read(&to, &wake.text()).as_ref(), Some(wake));
+        let notification =
+            std::str::from_utf8(input).ok().and_then(|text| Notification::read(&to, text));
+        if let Some(notification) = &notification {
+            assert_eq!(Notification::read(&to, &notification.text()).as_ref(), Some(notification));
         }
-        wake.map(|wake| std::mem::discriminant(&wake))
+        notification.map(|notification| std::mem::discriminant(&notification))
     });
 }

@@ -70,32 +70,32 @@ mod tests {
 
     #[test]
     fn the_window_doubles_while_the_votes_are_split() {
-        let mut spread = JitterWindow::new();
-        spread.handle_round(ms(1));
+        let mut window = JitterWindow::new();
+        window.handle_round(ms(1));
         for whole in [8, 16, 32, 64, 128, 128] {
-            assert_eq!(spread.whole(), ms(whole));
-            spread.handle_split();
+            assert_eq!(window.whole(), ms(whole));
+            window.handle_split();
         }
-        spread.handle_held();
-        assert_eq!(spread.whole(), ms(8));
+        window.handle_held();
+        assert_eq!(window.whole(), ms(8));
     }
 
     #[test]
     fn the_window_is_longer_than_a_round_and_ignores_slow_nodes() {
-        let mut spread = JitterWindow::new();
-        assert_eq!(spread.whole(), ms(200), "no round yet");
+        let mut window = JitterWindow::new();
+        assert_eq!(window.whole(), ms(200), "no round yet");
         for (took, whole) in [(1_000, 200), (20, 80), (1_000, 80), (5, 20), (1, 8), (0, 8)] {
-            spread.handle_round(ms(took));
-            assert_eq!(spread.whole(), ms(whole), "{took}");
+            window.handle_round(ms(took));
+            assert_eq!(window.whole(), ms(whole), "{took}");
         }
     }
 
     #[test]
     fn delays_are_uniform_within_the_window() {
-        let mut spread = JitterWindow::new();
-        spread.handle_round(ms(1));
-        assert_eq!(spread.part(0), Duration::ZERO);
-        assert_eq!(spread.part(1_250), ms(2));
-        assert_eq!(spread.part(999), Duration::from_micros(7_992));
+        let mut window = JitterWindow::new();
+        window.handle_round(ms(1));
+        assert_eq!(window.part(0), Duration::ZERO);
+        assert_eq!(window.part(1_250), ms(2));
+        assert_eq!(window.part(999), Duration::from_micros(7_992));
     }
 }

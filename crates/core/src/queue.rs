@@ -1,4 +1,4 @@
-//! The words of waiting: channels, entries, tickets, and what wakes a waiter.
+//! The words of waiting: channels, entries, tickets, and notifications.
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
@@ -173,7 +173,7 @@ impl Notification {
     pub fn read(to: &Channel, text: &str) -> Option<Self> {
         let to = to.clone();
         let mut words = text.split(' ');
-        let wake = match (words.next()?, words.next()) {
+        let notification = match (words.next()?, words.next()) {
             ("f", None) => Self::Free { to },
             ("g", Some(token)) => Self::Grant { to, token: token.into() },
             ("w", Some(token)) => Self::SuccessorWatch {
@@ -184,7 +184,7 @@ impl Notification {
             },
             _ => return None,
         };
-        words.next().is_none().then_some(wake)
+        words.next().is_none().then_some(notification)
     }
 }
 
@@ -222,8 +222,8 @@ mod tests {
         assert_eq!(grant.text(), "g ab@h/1");
         assert_eq!(successor_watch.text(), "w ab@ 1000 tenure:0000000000000009");
         assert_eq!(free.text(), "f");
-        for wake in [grant, successor_watch, free] {
-            assert_eq!(Notification::read(&to, &wake.text()), Some(wake));
+        for notification in [grant, successor_watch, free] {
+            assert_eq!(Notification::read(&to, &notification.text()), Some(notification));
         }
         for text in ["", "g", "f x", "x ab@", "g a b", "w ab@ x c", "w ab@ 1"] {
             assert_eq!(Notification::read(&to, text), None, "{text}");

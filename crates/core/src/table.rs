@@ -37,9 +37,9 @@ impl Table {
             Op::Clock => (Reply::Clock { wall_us: at.wall_us }, Vec::new()),
             // It never loses a row that somebody holds without the end of all its clients.
             Op::Checked { op, .. } => {
-                let (reply, wakes) = self.apply(at, present, op);
+                let (reply, notifications) = self.apply(at, present, op);
                 let eligibility = Eligibility::Eligible;
-                (Reply::Checked { eligibility, reply: Box::new(reply) }, wakes)
+                (Reply::Checked { eligibility, reply: Box::new(reply) }, notifications)
             }
             Op::Acquire { key, .. }
             | Op::Confirm { key, .. }

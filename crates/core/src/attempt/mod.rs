@@ -106,8 +106,8 @@ impl Attempt {
         if let Vote::Granted(number) | Vote::Refused { last_number: Some(number), .. } = vote {
             self.seen = self.seen.max(Some(number));
         }
-        if let Some(standing) = self.nodes.get_mut(node.0) {
-            standing.vote(vote);
+        if let Some(state) = self.nodes.get_mut(node.0) {
+            state.record_vote(vote);
             self.settle(now);
         }
     }
@@ -129,8 +129,8 @@ impl Attempt {
         if let Some(Confirmation::Ours(number)) = answer {
             self.seen = self.seen.max(Some(number));
         }
-        if let Some(standing) = self.nodes.get_mut(node.0) {
-            standing.confirmed(answer);
+        if let Some(state) = self.nodes.get_mut(node.0) {
+            state.confirmed(answer);
             self.settle(now);
         }
     }

@@ -22,12 +22,12 @@ pub struct NodeState {
 impl NodeState {
     /// Its vote, as far as there is one.
     #[must_use]
-    pub const fn heard(&self) -> Option<&Vote> {
+    pub const fn vote(&self) -> Option<&Vote> {
         self.vote.as_ref()
     }
 
     /// Takes a vote. Only what was unknown can still become known.
-    pub(super) fn vote(&mut self, vote: Vote) {
+    pub(super) fn record_vote(&mut self, vote: Vote) {
         if !matches!(self.vote, None | Some(Vote::Unknown)) {
             return;
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{LossReason, Pause, Timestamp, Ttl, backoff::spread, loss_margin};
+use crate::{LossReason, Pause, Timestamp, Ttl, backoff::jittered, loss_margin};
 
 /// How a lease is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl LeaseState {
         self.in_flight = false;
         let left = self.lost_at().since(now);
         let pause = (self.settings.ttl.validity() / 12).min(left / 2);
-        self.renew_at = now + spread(pause, random);
+        self.renew_at = now + jittered(pause, random);
         self.handle_time(now);
         self.failing = true;
     }
@@ -184,7 +184,7 @@ impl LeaseState {
         self.handle_renewed(now, sent);
     }
 
-    /// Takes the news that the lease is over. The first reason stays.
+    /// Records that the lease is over. The first reason stays.
     pub fn lose(&mut self, reason: LossReason) {
         self.lost.get_or_insert(reason);
     }

@@ -5,7 +5,7 @@ mod queue;
 
 use std::{collections::BTreeSet, time::Duration};
 
-use self::queue::{Served, Wakes};
+use self::queue::{Outbox, Served};
 use crate::{
     Channel, Eligibility, FenceFault, FencingToken, Held, Holder, Inspection, Next, Notification,
     Op, Place, Poll, PollAnswer, Release, RenewRequest, RenewalAnswer, Reply, Source, Token, Ttl,
@@ -99,10 +99,10 @@ impl Row {
         op: &Op,
     ) -> (Reply, Vec<Notification>) {
         self.expire(at);
-        let mut wakes = Wakes { most, present, sent: Vec::new() };
+        let mut outbox = Outbox { most, present, sent: Vec::new() };
         let reply = match op {
             Op::Acquire { token, ttl, proposal, place, .. } => {
-                let reply = self.acquire(at, token, *ttl, *proposal, place.as_ref(), &mut wakes);
+                let reply = self.acquire(at, token, *ttl, *proposal, place.as_ref(), &mut outbox);
                 match proposal {
                     Some(_) => self.voted(at, reply),
                     None => reply,
@@ -115,9 +115,12 @@ impl Row {
             Op::Clock => Reply::Clock { wall_us: at.wall_us },
             // The marker is the node's, and no row's.
             Op::Checked { op, .. } => {
-                let (reply, wakes) = self.apply_within(most, at, present, op);
+                let (reply, notifications) = self.apply_within(most, at, present, op);
                 let reply = Box::new(reply);
-                return (Reply::Checked { eligibility: Eligibility::Eligible, reply }, wakes);
+                return (
+                    Reply::Checked { eligibility: Eligibility::Eligible, reply },
+                    notifications,
+                );
             }
             Op::Resume { token, ttl, .. } => self.resume(at, token, *ttl),
             Op::Steal { token, ttl, any, .. } => self.steal(at, token, *ttl, *any),
@@ -128,15 +131,15 @@ impl Row {
                 }
                 self.leave(token, entries);
                 self.agree(at, token, *number);
-                let reply = self.release(at, Some(token), *yield_ms, &mut wakes);
+                let reply = self.release(at, Some(token), *yield_ms, &mut outbox);
                 if number.is_some() {
-                    wakes.tell_all(key, &reply);
+                    outbox.notify_all(key, &reply);
                 }
                 reply
             }
             Op::ForceRelease { key, token, any } => {
-                let reply = self.force_release(at, token, *any, &mut wakes);
-                wakes.tell_all(key, &reply);
+                let reply = self.force_release(at, token, *any, &mut outbox);
+                outbox.notify_all(key, &reply);
                 reply
             }
             Op::Inspect { .. } => Reply::Inspected(self.inspect(at)),
@@ -147,7 +150,7 @@ impl Row {
                 Reply::Polled(polls.iter().map(|poll| self.poll(at, poll)).collect())
             }
         };
-        (reply, wakes.sent)
+        (reply, outbox.sent)
     }
 
     /// Raises the TTL, never lowers it, if the token holds the lock. Never creates a key.
@@ -185,7 +188,7 @@ impl Row {
         ttl: Ttl,
         proposal: Option<FencingToken>,
         place: Option<&Place>,
-        wakes: &mut Wakes<'_>,
+        outbox: &mut Outbox<'_>,
     ) -> Reply {
         if self.lock.as_ref().is_some_and(|stored| holds(stored, token)) {
             return self.keep(at, token, ttl, proposal);
@@ -204,7 +207,7 @@ impl Row {
         let joined = waiting.map(|place| (self.join(at, token, place), place));
         let suspect = place.and_then(|place| place.suspect.as_ref());
         if free {
-            match self.serve(at, Some(token), suspect, proposal, wakes) {
+            match self.serve(at, Some(token), suspect, proposal, outbox) {
                 Served::Me | Served::Nobody => return self.grant(at, token, ttl, proposal),
                 Served::More => {
                     if joined.is_some() {
@@ -277,14 +280,14 @@ impl Row {
         at: NodeTime,
         token: &Token,
         any: bool,
-        wakes: &mut Wakes<'_>,
+        outbox: &mut Outbox<'_>,
     ) -> Reply {
         if let Some(refusal) = self.given_up(token) {
             return refusal;
         }
         match self.lock.as_ref().map(holder).filter(|holder| !any && !holder.may_be_lock()) {
             Some(holder) => Reply::Released { release: Release::Other(holder), next: Next::Nobody },
-            None => self.release(at, None, 0, wakes),
+            None => self.release(at, None, 0, outbox),
         }
     }
 
@@ -303,7 +306,7 @@ impl Row {
         at: NodeTime,
         token: Option<&Token>,
         yield_ms: u64,
-        wakes: &mut Wakes<'_>,
+        outbox: &mut Outbox<'_>,
     ) -> Reply {
         let was_released = token.is_some_and(|token| self.was_released(token));
         let release = match &self.lock {
@@ -320,9 +323,9 @@ impl Row {
         };
         let yields = yield_ms > 0
             && self.lock.is_some()
-            && self.name_successor_watch(None, &Channel::nobody(), yield_ms, wakes);
+            && self.name_successor_watch(None, &Channel::nobody(), yield_ms, outbox);
         let next =
-            if yields { Next::Yielded } else { self.serve(at, None, None, None, wakes).next() };
+            if yields { Next::Yielded } else { self.serve(at, None, None, None, outbox).next() };
         if next != Next::Waiter {
             self.lock = None;
         }

@@ -35,26 +35,26 @@ impl Served {
 }
 
 /// How many entries may be read, which channels have subscribers, and who was notified.
-pub(super) struct Wakes<'a> {
+pub(super) struct Outbox<'a> {
     pub(super) most: usize,
     pub(super) present: &'a dyn Fn(&Channel) -> bool,
     pub(super) sent: Vec<Notification>,
 }
 
-impl Wakes<'_> {
+impl Outbox<'_> {
     /// Sends a message if anybody listens to its channel.
-    fn tell(&mut self, wake: Notification) -> bool {
-        let heard = (self.present)(wake.to());
-        self.sent.extend(heard.then_some(wake));
-        heard
+    fn notify(&mut self, notification: Notification) -> bool {
+        let received = (self.present)(notification.to());
+        self.sent.extend(received.then_some(notification));
+        received
     }
 
     /// Notifies the waiters for a lock of several nodes, if it was released and nobody has it now.
-    pub(super) fn tell_all(&mut self, key: &LockKey, reply: &Reply) {
+    pub(super) fn notify_all(&mut self, key: &LockKey, reply: &Reply) {
         if let Reply::Released { release: Release::Released(_), next } = reply
             && *next != Next::Waiter
         {
-            _ = self.tell(Notification::Free { to: Channel::of_lock(key) });
+            _ = self.notify(Notification::Free { to: Channel::of_lock(key) });
         }
     }
 }
@@ -166,9 +166,9 @@ impl Row {
         me: Option<&Token>,
         suspect: Option<&Channel>,
         proposal: Option<FencingToken>,
-        wakes: &mut Wakes<'_>,
+        outbox: &mut Outbox<'_>,
     ) -> Served {
-        for _ in 0..wakes.most {
+        for _ in 0..outbox.most {
             let Some((score, member)) = self.pop_first() else {
                 return Served::Nobody;
             };
@@ -194,9 +194,9 @@ impl Row {
                 return Served::Nobody;
             };
             let grant = Notification::Grant { to: channel.clone(), token: token.into() };
-            if wakes.tell(grant) {
+            if outbox.notify(grant) {
                 self.set(at, token.as_bytes(), grant_ttl, number);
-                _ = self.name_successor_watch(me, &channel, grant_ttl.as_millis(), wakes);
+                _ = self.name_successor_watch(me, &channel, grant_ttl.as_millis(), outbox);
                 return Served::Waiter;
             }
         }
@@ -211,7 +211,7 @@ impl Row {
         me: Option<&Token>,
         granted: &Channel,
         grant_ttl_ms: u64,
-        wakes: &mut Wakes<'_>,
+        outbox: &mut Outbox<'_>,
     ) -> bool {
         let mut index = 0;
         for _ in 0..MAX_WATCH_CANDIDATES {
@@ -227,7 +227,7 @@ impl Row {
                     let (token, granted) = (token.into(), granted.clone());
                     let message =
                         Notification::SuccessorWatch { to: channel, token, grant_ttl_ms, granted };
-                    if wakes.tell(message) || is_me {
+                    if outbox.notify(message) || is_me {
                         return true;
                     }
                     _ = self.remove(&member);

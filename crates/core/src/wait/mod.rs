@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    Backoff, Channel, Held, Ticket, Timestamp, TtlLeft, backoff::spread,
+    Backoff, Channel, Held, Ticket, Timestamp, TtlLeft, backoff::jittered,
     jitter_window::JitterWindow,
 };
 
@@ -47,10 +47,10 @@ pub struct Waiting {
     /// The last moment of a try; `None` without a limit.
     until: Option<Timestamp>,
     backoff: Backoff,
-    told: bool,
+    was_refused: bool,
     ticket: Option<Ticket>,
     suspect: Option<Channel>,
-    spread: JitterWindow,
+    jitter: JitterWindow,
 }
 
 impl Waiting {
@@ -63,8 +63,8 @@ impl Waiting {
             Wait::No => Some(now),
         };
         let backoff = Backoff::new(MIN_POLL_PAUSE, MAX_POLL_PAUSE);
-        let spread = JitterWindow::new();
-        Self { until, backoff, told: false, ticket: None, suspect: None, spread }
+        let jitter = JitterWindow::new();
+        Self { until, backoff, was_refused: false, ticket: None, suspect: None, jitter }
     }
 
     /// The place to bring along to the next try, if one is known.
@@ -87,8 +87,8 @@ impl Waiting {
         ttl_left: TtlLeft,
         random: u64,
     ) -> Option<Timestamp> {
-        self.told = true;
-        self.spread.handle_held();
+        self.was_refused = true;
+        self.jitter.handle_held();
         let poll = now + self.backoff.next_delay(random);
         self.before_end(now, poll, ttl_left)
     }
@@ -104,7 +104,7 @@ impl Waiting {
         position: u64,
         random: u64,
     ) -> Option<Timestamp> {
-        self.told = true;
+        self.was_refused = true;
         self.ticket = Some(ticket);
         self.backoff.reset();
         if position == 0 && !held.holder.is_foreign() {
@@ -129,7 +129,7 @@ impl Waiting {
     ) -> Option<Timestamp> {
         if position == 0 && held.holder.is_foreign() {
             // Its release notifies nobody: the head alone polls, for all waiters behind it.
-            return clip(deadline, now, now + spread(FOREIGN_POLL, random));
+            return clip(deadline, now, now + jittered(FOREIGN_POLL, random));
         }
         let left =
             held.ttl_left.get().map_or(MAX_POLL_INTERVAL, |left| left.min(MAX_POLL_INTERVAL));
@@ -142,7 +142,7 @@ impl Waiting {
 
     /// A round of votes of several nodes took so long.
     pub fn handle_round(&mut self, took: Duration) {
-        self.spread.handle_round(took);
+        self.jitter.handle_round(took);
     }
 
     /// Several have a part of the nodes each, and none is known to have a majority: when to try
@@ -154,9 +154,9 @@ impl Waiting {
         ttl_left: TtlLeft,
         random: u64,
     ) -> Option<Timestamp> {
-        self.told = true;
-        self.spread.handle_split();
-        self.before_end(now, now + self.spread.part(random), ttl_left)
+        self.was_refused = true;
+        self.jitter.handle_split();
+        self.before_end(now, now + self.jitter.part(random), ttl_left)
     }
 
     /// The lock was given up at one of several nodes: when to try again, instead of at `next`.
@@ -171,8 +171,8 @@ impl Waiting {
     ) -> Timestamp {
         // Another may be faster, and hold the lock as shortly.
         self.backoff.reset();
-        let is_soon = next <= now + self.spread.whole();
-        if is_soon { next } else { now + self.spread.part(random) }
+        let is_soon = next <= now + self.jitter.whole();
+        if is_soon { next } else { now + self.jitter.part(random) }
     }
 
     /// The lock went to another waiter, for a provisional grant; this one becomes the successor
@@ -194,7 +194,7 @@ impl Waiting {
     /// held. A server that was never reached is more likely a wrong address than an outage.
     #[must_use]
     pub fn handle_unknown(&mut self, now: Timestamp, random: u64) -> Option<Timestamp> {
-        if self.until.is_none() && !self.told {
+        if self.until.is_none() && !self.was_refused {
             return None;
         }
         self.handle_not_yet(now, random)

@@ -23,7 +23,7 @@ impl Before {
         &self,
         op: &Op,
         reply: &Reply,
-        wakes: &[Notification],
+        notifications: &[Notification],
     ) -> Option<String> {
         let reply = match reply {
             Reply::Voted { reply, .. } => reply,
@@ -52,7 +52,7 @@ impl Before {
             let words = entry(member).filter(|_| *score < TOMBSTONES)?;
             lives(words).then_some(words)
         });
-        if let Some(Notification::Grant { to, token }) = wakes.first() {
+        if let Some(Notification::Grant { to, token }) = notifications.first() {
             let first = living.next()?;
             return (first != [&**token, &to.to_string()]).then(|| first.join(" "));
         }

@@ -14,9 +14,9 @@ pub(crate) struct Forms(BTreeMap<&'static str, usize>);
 
 impl Forms {
     /// Counts a reply, and the messages that came with it.
-    pub(crate) fn count(&mut self, op: &Op, reply: &Reply, wakes: &[Notification]) {
-        for wake in wakes {
-            self.add(match wake {
+    pub(crate) fn count(&mut self, op: &Op, reply: &Reply, notifications: &[Notification]) {
+        for notification in notifications {
+            self.add(match notification {
                 Notification::Grant { .. } => "woken: granted",
                 Notification::SuccessorWatch { .. } => "woken: becomes the successor watch",
                 Notification::Free { .. } => "woken: it is free",

@@ -42,13 +42,13 @@ impl Model {
     pub(crate) fn ask(&mut self, at: NodeTime, op: &Op) -> (Reply, Vec<Notification>) {
         if let Op::Checked { check, op } = op {
             let eligibility = self.check(at, check);
-            let (reply, wakes) = self.ask(at, op);
-            return (Reply::Checked { eligibility, reply: Box::new(reply) }, wakes);
+            let (reply, notifications) = self.ask(at, op);
+            return (Reply::Checked { eligibility, reply: Box::new(reply) }, notifications);
         }
         let channels = channels();
         let open: BTreeSet<_> = self.open.iter().map(|index| channels[*index].clone()).collect();
         let present = |channel: &Channel| open.contains(channel);
-        let (reply, wakes) = match op {
+        let (reply, notifications) = match op {
             Op::Clock => (Reply::Clock { wall_us: at.wall_us }, Vec::new()),
             Op::Checked { .. } => unreachable!("it was taken apart"),
             Op::Acquire { key, .. }
@@ -71,7 +71,7 @@ impl Model {
             let (answer, messages) = table.apply(at, &present, op);
             assert_eq!(
                 (&answer, &messages),
-                (&reply, &wakes),
+                (&reply, &notifications),
                 "the table does as its rows: {op:?}"
             );
         }
@@ -81,7 +81,7 @@ impl Model {
             let told = (*ticket, place.entry.clone());
             self.told.insert((key.clone(), token.as_str().to_owned()), told);
         }
-        (reply, wakes)
+        (reply, notifications)
     }
 
     /// Checks the marker, and changes it.

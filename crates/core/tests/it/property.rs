@@ -123,7 +123,7 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
-    /// Takes one step on both, and compares what they say, whom they wake, and what they keep.
+    /// Takes one step on both, and compares what they say, whom they notify, and what they keep.
     fn take(&mut self, step: &Step) -> Result<(), String> {
         let at = self.node.now();
         let mut commands = Vec::new();
@@ -164,7 +164,7 @@ impl<'a> Pair<'a> {
     fn ask(&mut self, op: &Op) -> Result<(), String> {
         let at = self.node.now();
         let before = self.model.before(at, op);
-        let (expected, wakes) = self.model.ask(at, op);
+        let (expected, notifications) = self.model.ask(at, op);
         let (request, command) = self.node.request(op);
         let mark = self.listeners.mark();
         let (mut replies, looked) = self.send(vec![command, mark]);
@@ -173,12 +173,14 @@ impl<'a> Pair<'a> {
         if reply != expected {
             return Err(differ("says", &reply, &expected));
         }
-        self.compare_messages(&published, &wakes)?;
+        self.compare_messages(&published, &notifications)?;
         self.compare_keys(&looked)?;
-        if let Some(passed) = before.and_then(|before| before.passed_over(op, &reply, &wakes)) {
+        if let Some(passed) =
+            before.and_then(|before| before.passed_over(op, &reply, &notifications))
+        {
             return Err(format!("passed over: {passed}"));
         }
-        self.forms.count(op, &reply, &wakes);
+        self.forms.count(op, &reply, &notifications);
         Ok(())
     }
 
@@ -204,17 +206,18 @@ impl<'a> Pair<'a> {
     fn compare_messages(
         &mut self,
         published: &[(String, String)],
-        wakes: &[Notification],
+        notifications: &[Notification],
     ) -> Result<(), String> {
-        let message = |wake: &Notification| (wake.to().to_string(), wake.text());
-        let expected: Vec<_> = wakes.iter().map(message).collect();
+        let message =
+            |notification: &Notification| (notification.to().to_string(), notification.text());
+        let expected: Vec<_> = notifications.iter().map(message).collect();
         if published != expected {
             return Err(differ("publishes", &published, &expected));
         }
-        for (wake, (_, text)) in wakes.iter().zip(published) {
+        for (notification, (_, text)) in notifications.iter().zip(published) {
             assert_eq!(
-                Notification::read(wake.to(), text).as_ref(),
-                Some(wake),
+                Notification::read(notification.to(), text).as_ref(),
+                Some(notification),
                 "read as it was meant"
             );
         }
@@ -226,7 +229,7 @@ impl<'a> Pair<'a> {
             by_channel.entry(channel).or_default().push(text);
         }
         let heard = self.listeners.heard();
-        if heard == by_channel { Ok(()) } else { Err(differ("wakes", &heard, &by_channel)) }
+        if heard == by_channel { Ok(()) } else { Err(differ("notifications", &heard, &by_channel)) }
     }
 
     fn compare_keys(&mut self, looked: &[Value]) -> Result<(), String> {

@@ -55,7 +55,7 @@ impl NodeHold {
     }
 
     /// The node did not answer when the lease was resumed.
-    pub(super) fn unheard() -> Self {
+    pub(super) fn unanswered() -> Self {
         Self { is_unheard: true, is_taken_up: true, ..Self::default() }
     }
 }
@@ -216,7 +216,7 @@ mod tests {
             (NodeHold::asked(), false, false),
             (indeterminate, false, true),
             (granted.taken_up(), false, true),
-            (NodeHold::unheard(), false, true),
+            (NodeHold::unanswered(), false, true),
         ] {
             let found = (hold.is_vacant(), hold.residue_at_release().ambiguous);
             assert_eq!(found, (is_vacant, is_ambiguous), "{hold:?}");

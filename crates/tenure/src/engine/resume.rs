@@ -69,7 +69,7 @@ impl State {
             };
             if let KeyState::Indeterminate(error) = &state {
                 failed.push(error.clone());
-                hold = NodeHold::unheard();
+                hold = NodeHold::unanswered();
             }
             majority.add(state);
             placement.push(hold);

@@ -27,17 +27,17 @@ pub(super) struct MemoryNode {
 /// A client that is subscribed to a channel.
 #[derive(Clone, Debug)]
 struct Subscriber {
-    wakes: mpsc::UnboundedSender<Notification>,
+    notifications: mpsc::UnboundedSender<Notification>,
     work: Option<Arc<Work>>,
 }
 
 impl Subscriber {
     /// One that has just gone is passed over after its provisional grant, as on a server.
-    fn notify(&self, wake: Notification) {
+    fn notify(&self, notification: Notification) {
         if let Some(work) = &self.work {
             work.expect();
         }
-        if self.wakes.send(wake).is_err() {
+        if self.notifications.send(notification).is_err() {
             self.arrived();
         }
     }
@@ -49,7 +49,7 @@ impl Subscriber {
     }
 
     fn is_closed(&self) -> bool {
-        self.wakes.is_closed()
+        self.notifications.is_closed()
     }
 }
 
@@ -65,10 +65,10 @@ impl SharedTable {
         let Self { table, subscribers } = self;
         let at = |channel: &Channel| subscribers.get(channel).into_iter().flatten();
         let present = |channel: &Channel| at(channel).any(|subscriber| !subscriber.is_closed());
-        let (reply, wakes) = table.apply(clock::node_time(), &present, op);
-        for wake in wakes {
-            for subscriber in at(wake.to()) {
-                subscriber.notify(wake.clone());
+        let (reply, notifications) = table.apply(clock::node_time(), &present, op);
+        for notification in notifications {
+            for subscriber in at(notification.to()) {
+                subscriber.notify(notification.clone());
             }
         }
         reply
@@ -92,8 +92,8 @@ impl MemoryNode {
     pub(super) fn open(address: String, name: Option<&str>, work: Option<&Arc<Work>>) -> Self {
         let shared = name.map_or_else(Arc::default, table_named);
         let channel = Channel::new(random::jitter());
-        let (sender, mut wakes) = mpsc::unbounded_channel();
-        let subscriber = Subscriber { wakes: sender, work: work.cloned() };
+        let (sender, mut notifications) = mpsc::unbounded_channel();
+        let subscriber = Subscriber { notifications: sender, work: work.cloned() };
         let mut inner = lock(&shared);
         inner.retain_subscribers(|_, subscriber| !subscriber.is_closed());
         inner.listen(&channel, &subscriber);
@@ -101,9 +101,9 @@ impl MemoryNode {
         let waiters = Rc::new(Waiters::default());
         let (delivered_to, receiver) = (Rc::clone(&waiters), subscriber.clone());
         task::spawn(async move {
-            while let Some(wake) = wakes.recv().await {
+            while let Some(notification) = notifications.recv().await {
                 receiver.arrived();
-                delivered_to.deliver(wake);
+                delivered_to.deliver(notification);
             }
         });
         Self { address: address.into(), shared, channel, subscriber, waiters }
@@ -152,7 +152,7 @@ impl Node for MemoryNode {
         if self.waiters.listeners.remove(listener) {
             let is_ours = |channel: &Channel, subscriber: &Subscriber| {
                 channel == listener.channel()
-                    && subscriber.wakes.same_channel(&self.subscriber.wakes)
+                    && subscriber.notifications.same_channel(&self.subscriber.notifications)
             };
             lock(&self.shared)
                 .retain_subscribers(|channel, subscriber| !is_ours(channel, subscriber));

@@ -32,7 +32,7 @@ pub(crate) struct QueueWaiter {
     /// applied at any later time.
     ambiguous: Cell<bool>,
     event: RefCell<Option<WaiterEvent>>,
-    told: Notify,
+    changed: Notify,
 }
 
 impl QueueWaiter {
@@ -44,7 +44,7 @@ impl QueueWaiter {
             entries: RefCell::default(),
             ambiguous: Cell::new(false),
             event: RefCell::default(),
-            told: Notify::new(),
+            changed: Notify::new(),
         })
     }
 
@@ -92,11 +92,11 @@ impl QueueWaiter {
     /// Waits for an event; a grant outdoes everything that came before it.
     pub(crate) async fn event(&self) -> WaiterEvent {
         loop {
-            let told = self.told.notified();
+            let changed = self.changed.notified();
             if let Some(event) = self.event.take() {
                 return event;
             }
-            told.await;
+            changed.await;
         }
     }
 
@@ -113,7 +113,7 @@ impl QueueWaiter {
         ) {
             *slot = Some(event);
         }
-        self.told.notify_one();
+        self.changed.notify_one();
     }
 }
 

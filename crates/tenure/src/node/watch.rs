@@ -17,23 +17,23 @@ pub(crate) struct Watch {
     key: LockKey,
     /// What should stand there; without it, anything.
     token: Option<Token>,
-    tell: Cell<Option<Box<dyn FnOnce()>>>,
+    callback: Cell<Option<Box<dyn FnOnce()>>>,
 }
 
 impl Watch {
-    /// Calls `tell` when the key holds something else than the token; without a token, when there
-    /// is no key.
+    /// Calls `callback` when the key holds something else than the token; without a token, when
+    /// there is no key.
     pub(crate) fn new(
         key: LockKey,
         token: Option<Token>,
-        tell: impl FnOnce() + 'static,
+        callback: impl FnOnce() + 'static,
     ) -> Rc<Self> {
-        Rc::new(Self { key, token, tell: Cell::new(Some(Box::new(tell))) })
+        Rc::new(Self { key, token, callback: Cell::new(Some(Box::new(callback))) })
     }
 
-    fn tell(&self) {
-        if let Some(tell) = self.tell.take() {
-            tell();
+    fn notify(&self) {
+        if let Some(callback) = self.callback.take() {
+            callback();
         }
     }
 
@@ -108,13 +108,13 @@ impl Watches {
 
     /// There will be no notifications any more: all poll by themselves.
     pub(super) fn give_up(&self) {
-        self.all_alive().iter().for_each(|watch| watch.tell());
+        self.all_alive().iter().for_each(|watch| watch.notify());
     }
 
     /// What stands at a key was read.
     pub(super) fn seen(&self, key: &LockKey, value: Option<&[u8]>) {
         let alive = self.alive(key.as_bytes());
-        alive.iter().filter(|watch| !watch.is_as_wanted(value)).for_each(|watch| watch.tell());
+        alive.iter().filter(|watch| !watch.is_as_wanted(value)).for_each(|watch| watch.notify());
     }
 
     /// Not borrowed while they are notified: that may add others.
@@ -138,11 +138,11 @@ mod tests {
     #[test]
     fn a_dropped_watcher_gets_nothing_and_makes_room() {
         let watches = Watches::default();
-        let told = Rc::new(Cell::new(0));
+        let notified = Rc::new(Cell::new(0));
         let watch = |n: usize| {
-            let told = Rc::clone(&told);
+            let notified = Rc::clone(&notified);
             let key = LockKey::new(format!("k{n}")).unwrap();
-            Watch::new(key, None, move || told.set(told.get() + 1))
+            Watch::new(key, None, move || notified.set(notified.get() + 1))
         };
         let all: Vec<_> = (0..MAX).map(watch).collect();
         assert!(all.iter().all(|watch| watches.add(watch)));
@@ -151,19 +151,19 @@ mod tests {
         assert_eq!(watches.changed(b"k7").as_ref(), Some(&all[7].key));
         assert_eq!(watches.changed(b"another"), None);
         watches.seen(&all[7].key, Some(b"anything"));
-        assert_eq!(told.get(), 0);
+        assert_eq!(notified.get(), 0);
         for _ in 0..2 {
             watches.seen(&all[7].key, None);
-            assert_eq!(told.get(), 1, "once");
+            assert_eq!(notified.get(), 1, "once");
         }
         watches.give_up();
-        assert_eq!(told.get(), MAX);
+        assert_eq!(notified.get(), MAX);
         drop(all);
         assert!(watches.add(&more) && watches.has(&more.key));
         assert_eq!(watches.keys(), std::slice::from_ref(&more.key));
         watches.seen(&more.key, Some(b"anything"));
         watches.seen(&more.key, None);
-        assert_eq!(told.get(), 1 + MAX);
+        assert_eq!(notified.get(), 1 + MAX);
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl QuorumRound {
 
     /// What stands at the key that is no lock, where no majority is left without it.
     fn no_lock(&self, state: &State, request: &AcquireRequest) -> Option<Holder> {
-        let found = |standing: &tenure_core::NodeState| match standing.heard() {
+        let found = |node_state: &tenure_core::NodeState| match node_state.vote() {
             Some(Vote::Refused { held, .. }) => {
                 Some(held.holder.clone()).filter(|found| request.how.refuses(found))
             }
@@ -56,9 +56,9 @@ impl QuorumRound {
         let is_over = clock::now() >= self.sent() + self.limit.span;
         let (granted, mut failed, mut refused) = (self.granted(), Vec::new(), Vec::new());
         let nodes = self.nodes.iter().zip(self.attempt.node_states()).enumerate();
-        for (id, (node, standing)) in nodes.map(|(index, node)| (NodeId(index), node)) {
+        for (id, (node, node_state)) in nodes.map(|(index, node)| (NodeId(index), node)) {
             let trouble = node.trouble.as_ref().or(node.dead.as_ref()).cloned();
-            match standing.heard() {
+            match node_state.vote() {
                 Some(Vote::Refused { held, .. }) => refused.push(held.clone()),
                 Some(Vote::Granted(_)) => failed.extend(trouble),
                 Some(Vote::Unknown) | None => {

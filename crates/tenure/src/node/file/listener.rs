@@ -37,8 +37,8 @@ async fn deliver(waiters: &Waiters, channel: &Channel, socket: &UnixDatagram) ->
                 Err(error) => return Err(error),
             };
             let text = buffer.get(..length).and_then(|text| std::str::from_utf8(text).ok());
-            if let Some(wake) = text.and_then(|text| Notification::read(channel, text)) {
-                waiters.deliver(wake);
+            if let Some(notification) = text.and_then(|text| Notification::read(channel, text)) {
+                waiters.deliver(notification);
             }
             if count == MIN_ROOM {
                 // So many in a row may have filled the socket, and others may be lost.

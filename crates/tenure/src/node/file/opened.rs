@@ -99,13 +99,13 @@ impl Opened {
         let boot = self.boot.id();
         let table = StoredTable { transaction: &transaction, boot, at, present: &present, wrote };
         table.prepare(self.is_ready)?;
-        let (reply, wakes) = carry_out(op, &table)?;
+        let (reply, notifications) = carry_out(op, &table)?;
         if table.wrote.get() {
             table.sweep()?;
         }
         transaction.commit()?;
         self.is_ready = true;
-        wakes.iter().for_each(|wake| probe.send(wake));
+        notifications.iter().for_each(|notification| probe.send(notification));
         Ok(reply)
     }
 }
@@ -115,9 +115,9 @@ fn carry_out(op: &Op, table: &StoredTable<'_>) -> Result<(Reply, Vec<Notificatio
     Ok(match op {
         // A store that lost its rows is another store.
         Op::Checked { op, .. } => {
-            let (reply, wakes) = carry_out(op, table)?;
+            let (reply, notifications) = carry_out(op, table)?;
             let eligibility = Eligibility::Eligible;
-            (Reply::Checked { eligibility, reply: Box::new(reply) }, wakes)
+            (Reply::Checked { eligibility, reply: Box::new(reply) }, notifications)
         }
         Op::Renew(leases) => {
             let renew = |lease: &RenewRequest| table.with(&lease.key, |row| row.renew(at, lease));

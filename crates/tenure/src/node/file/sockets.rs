@@ -116,9 +116,9 @@ impl Probe<'_> {
 
     /// Sends a message. One that finds no room is lost. Its receiver then has so many others to
     /// read that it lets all of its waiters look.
-    pub(super) fn send(&self, wake: &Notification) {
-        if let (Some(name), Some(open)) = (name_of(wake.to()), self.open()) {
-            _ = open.socket.send_to(wake.text().as_bytes(), open.path(name));
+    pub(super) fn send(&self, notification: &Notification) {
+        if let (Some(name), Some(open)) = (name_of(notification.to()), self.open()) {
+            _ = open.socket.send_to(notification.text().as_bytes(), open.path(name));
         }
     }
 
@@ -194,11 +194,11 @@ mod tests {
         let probe = sockets.probe();
         assert!(probe.is_there(&channel(7)) && !probe.is_there(&channel(8)));
         assert!(!probe.is_there(&Channel::named("tenure:../../passwd")));
-        let wake = Notification::Grant { to: channel(7), token: "ab@h".into() };
-        probe.send(&wake);
+        let notification = Notification::Grant { to: channel(7), token: "ab@h".into() };
+        probe.send(&notification);
         let mut buffer = [0; 64];
         let length = socket.recv(&mut buffer).unwrap();
-        assert_eq!(&buffer[..length], wake.text().as_bytes());
+        assert_eq!(&buffer[..length], notification.text().as_bytes());
         assert!(own.is_in_place());
         drop(socket);
         assert!(!sockets.probe().is_there(&channel(7)), "it is closed");

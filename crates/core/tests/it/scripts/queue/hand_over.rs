@@ -29,9 +29,9 @@ fn now_nobodys() -> [Seen; 3] {
 fn a_release_hands_the_lock_to_the_first_live_waiter() {
     let carol_ = waits(5, &carol(), live(1));
     let dave_ = |connection| waits(6, &dave(), live(connection));
-    let row = |name, waiting: &[_], left: &[_], wakes| {
+    let row = |name, waiting: &[_], left: &[_], notifications| {
         let to_carol = handed_over(Release::Released(alice()));
-        Case(name, held_by_alice(waiting), release(), to_carol, now_carols(left), wakes)
+        Case(name, held_by_alice(waiting), release(), to_carol, now_carols(left), notifications)
     };
     let hears = grant(1, &carol());
     let none = released(Release::Released(alice()));

@@ -25,15 +25,16 @@ fn check(cases: &[Case]) {
     for kind in ServerKind::ALL {
         let mut node = Node::start(kind);
         let mut listeners = Listeners::start(&node.server);
-        for Case(name, before, op, reply, after, wakes) in cases {
+        for Case(name, before, op, reply, after, notifications) in cases {
             node.reset();
             put(&mut node, before);
             assert_eq!(node.ask(op).as_ref(), Ok(reply), "{kind}: {name}: the reply");
             assert_eq!(node.look_at_all(&[lock()]).0, after, "{kind}: {name}: afterwards");
             let mark = listeners.mark();
             node.cmd(&mark);
-            let told = |wake: &Notification| (wake.to().to_string(), wake.text());
-            let told: Vec<_> = wakes.iter().map(told).collect();
+            let told =
+                |notification: &Notification| (notification.to().to_string(), notification.text());
+            let told: Vec<_> = notifications.iter().map(told).collect();
             assert_eq!(listeners.published(), told, "{kind}: {name}: who is told");
             let heard: usize = listeners.heard().values().map(Vec::len).sum();
             assert_eq!(heard, told.len(), "{kind}: {name}: all of it is heard");

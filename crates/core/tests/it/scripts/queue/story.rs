@@ -84,8 +84,9 @@ fn a_lock_passes_from_waiter_to_waiter_in_ticket_order() {
         let mut bob = Person::new(theirs(), 1);
         let mut carol = Person::new(carol(), 2);
         let mut dave = Person::new(dave(), 3);
-        let texts =
-            |wakes: &[Notification]| wakes.iter().map(Notification::text).collect::<Vec<_>>();
+        let texts = |notifications: &[Notification]| {
+            notifications.iter().map(Notification::text).collect::<Vec<_>>()
+        };
 
         let first = alice.is_granted(node, None);
         bob.waits(node, 0);
