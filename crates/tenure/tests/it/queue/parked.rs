@@ -93,9 +93,9 @@ async fn many_waiters_at_one_lock_cost_little_and_are_served_in_order() {
     let mut monitor = scene.server.monitor();
     tokio::time::sleep(TTL * 3).await;
     let lines = monitor.so_far();
-    let (looks, acquires) = (calls(&lines, "look"), calls(&lines, "acquire"));
-    assert!(looks > 0, "the first in the queue has looked");
-    assert!(looks < WAITERS, "{looks} looks in three TTLs");
+    let (polls, acquires) = (calls(&lines, "poll"), calls(&lines, "acquire"));
+    assert!(polls > 0, "the first in the queue has polled");
+    assert!(polls < WAITERS, "{polls} polls in three TTLs");
     assert_eq!(acquires, 0, "nobody had anything to ask for");
 
     held.release().await.unwrap();
@@ -106,7 +106,7 @@ async fn many_waiters_at_one_lock_cost_little_and_are_served_in_order() {
     assert!(scene.members(&key).is_empty());
 }
 
-/// Each is the first of its queue, so each looks once per TTL.
+/// Each is the first of its queue, so each polls once per TTL.
 #[tokio::test]
 async fn waiters_at_many_locks_are_polled_together() {
     let scene = Scene::new();
@@ -121,13 +121,13 @@ async fn waiters_at_many_locks_are_polled_together() {
     let mut monitor = scene.server.monitor();
     tokio::time::sleep(TTL * 3).await;
     let lines = monitor.so_far();
-    let looked = |key: &String| {
+    let polled = |key: &String| {
         let rank = format!("\"ZRANK\" \"{}\"", String::from_utf8_lossy(&queue(key)));
         lines.iter().filter(|line| line.contains(&rank)).count()
     };
-    let (looks, acquires) = (calls(&lines, "look"), calls(&lines, "acquire"));
-    assert!(keys.iter().all(|key| looked(key) >= 2), "each was looked for in each TTL");
-    assert!(looks < WAITERS, "{looks} calls in three TTLs");
+    let (polls, acquires) = (calls(&lines, "poll"), calls(&lines, "acquire"));
+    assert!(keys.iter().all(|key| polled(key) >= 2), "each was polled for in each TTL");
+    assert!(polls < WAITERS, "{polls} calls in three TTLs");
     assert_eq!(acquires, 0, "nobody had anything to ask for");
     for (guard, waiter) in held.into_iter().zip(waiters) {
         guard.release().await.unwrap();
@@ -168,7 +168,7 @@ async fn a_deleted_queue_is_restored_in_order() {
     }
 }
 
-/// They are looked for in one call, since they wait for equally long.
+/// They are polled for in one call, since they wait for equally long.
 #[tokio::test]
 async fn a_broken_lock_affects_no_waiter_of_another() {
     let scene = Scene::new();
@@ -203,9 +203,9 @@ async fn a_foreign_holder_is_polled_about_ten_times_a_second() {
     let mut monitor = scene.server.monitor();
     tokio::time::sleep(secs(2)).await;
     let lines = monitor.so_far();
-    let (looks, acquires) = (calls(&lines, "look"), calls(&lines, "acquire"));
+    let (polls, acquires) = (calls(&lines, "poll"), calls(&lines, "acquire"));
     // A pause is never below 50 ms, less what a look may go along earlier.
-    assert!((1..=43).contains(&looks), "{looks} looks in 2 s");
+    assert!((1..=43).contains(&polls), "{polls} polls in 2 s");
     assert_eq!(acquires, 0);
     assert_eq!(scene.server.cmd(&["DEL", &key]).int(), 1);
     served(waiter).await;
@@ -236,7 +236,7 @@ fn the_future_of_a_caller_that_waits_is_small() {
     assert!(sizes.iter().all(|size| *size <= 512), "{sizes:?}");
 }
 
-/// It has been looked for before, and the look that would be next is after the end of its wait.
+/// It has been polled for before, and the look that would be next is after the end of its wait.
 #[tokio::test]
 async fn the_wait_of_a_parked_waiter_ends_at_its_deadline() {
     let scene = Scene::new();
@@ -250,5 +250,5 @@ async fn the_wait_of_a_parked_waiter_ends_at_its_deadline() {
     assert!(ran_out(&result), "{result:?}");
     assert!(began.elapsed() >= TTL * 3 / 2);
     eventually(LIMIT, "it leaves the queue", || scene.members(&key).is_empty());
-    assert!(monitor.so_far().iter().any(|line| line.contains("ZRANK")), "it was looked for");
+    assert!(monitor.so_far().iter().any(|line| line.contains("ZRANK")), "it was polled for");
 }
