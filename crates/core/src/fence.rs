@@ -39,6 +39,19 @@ impl fmt::Display for FencingToken {
     }
 }
 
+impl From<FencingToken> for u64 {
+    fn from(number: FencingToken) -> Self {
+        number.0
+    }
+}
+
+/// For columns of databases, which are signed. Exact: no number exceeds 2^53 - 1.
+impl From<FencingToken> for i64 {
+    fn from(number: FencingToken) -> Self {
+        number.0.cast_signed()
+    }
+}
+
 /// What stands at a key that tenure derives when it is not tenure's. A grant is refused then, and
 /// nothing written.
 #[non_exhaustive]
@@ -158,6 +171,12 @@ mod tests {
         assert_eq!(next_number(1_000, 1_000), Ok(FencingToken(1_001)));
         // A clock that steps back never takes the number back.
         assert_eq!(next_number(5_000, 1_000), Ok(FencingToken(5_001)));
+    }
+
+    #[test]
+    fn a_number_fits_both_kinds_of_columns() {
+        assert_eq!(u64::from(FencingToken::MAX), (1 << 53) - 1);
+        assert_eq!(i64::from(FencingToken::MAX), (1 << 53) - 1);
     }
 
     #[test]
