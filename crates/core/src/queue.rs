@@ -95,7 +95,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The member of the sorted set: `token SP channel SP claim_ms`.
+    /// The member of the sorted set: `token SP channel SP grant_ttl_ms`.
     #[must_use]
     pub fn member(&self, token: &Token) -> Vec<u8> {
         let Self { channel, grant_ttl } = self;

@@ -28,7 +28,7 @@ end
 local next = serve()
 if next ~= 'waiter' then
   redis.call('DEL', K)
-  tell_all()
+  notify_all()
 end
 if other then return {request, 'released type', other, next} end
 return {request, 'released', value, next}

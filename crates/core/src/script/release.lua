@@ -21,6 +21,6 @@ local lease = ARGV[5]
 local has_number = lease == '' or value == token and redis.pcall('GETRANGE', F, '0', '255') == lease
 if value == token and ARGV[3] == '0' and has_number and redis.pcall('EXISTS', Q) == 0 then
   redis.call('DEL', K)
-  if lease ~= '' then tell_all() end
+  if lease ~= '' then notify_all() end
   return {request, 'released', token, 'nobody'}
 end

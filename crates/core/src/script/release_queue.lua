@@ -1,7 +1,7 @@
 -- Release, second part: there is a queue, the lock is not held by the token, or several nodes vote.
 
 local released = '!' .. token .. ' released'
-local buried, is_already = 0, false
+local marked, is_already = 0, false
 -- pcall: none of this may keep the lock from being released. ZREMRANGEBYSCORE first: after it, a
 -- server that is out of memory takes the tombstone too.
 if ARGV[3] == '1' then
@@ -10,8 +10,8 @@ if ARGV[3] == '1' then
   redis.pcall('ZREMRANGEBYSCORE', Q, digits(TOMBSTONES), old)
   local score = digits(TOMBSTONES + now)
   local members = {score, '!' .. token, score, released}
-  buried = redis.pcall('ZADD', Q, unpack(members, 1, value == token and 4 or 2))
-  if type(buried) == 'number' and redis.call('PTTL', Q) < QUEUE_EXTRA_MS then
+  marked = redis.pcall('ZADD', Q, unpack(members, 1, value == token and 4 or 2))
+  if type(marked) == 'number' and redis.call('PTTL', Q) < QUEUE_EXTRA_MS then
     redis.call('PEXPIRE', Q, QUEUE_EXTRA_MS)
   end
 end
@@ -24,7 +24,7 @@ if value ~= token then
   if refusal then return refusal end
   -- No success without the tombstone: the caller must repeat the release. Only where no queue
   -- can be is none needed, since nothing is granted there.
-  if type(buried) == 'table' and string.sub(buried.err, 1, 9) ~= 'WRONGTYPE' then return buried end
+  if type(marked) == 'table' and string.sub(marked.err, 1, 9) ~= 'WRONGTYPE' then return marked end
   is_already = type(already) == 'string'
   if is_already and (other or value) then return {request, 'already', 'nobody'} end
   if other then return {request, 'type', other} end
@@ -49,7 +49,7 @@ if value and next ~= 'waiter' then
   redis.call('DEL', K)
   -- Where several nodes vote nobody queues. An undone attempt sends no notification: waiters would
   -- wake each other without end.
-  if ARGV[5] ~= '' then tell_all() end
+  if ARGV[5] ~= '' then notify_all() end
 end
 if value then return {request, 'released', token, next} end
 return {request, is_already and 'already' or 'free', next}

@@ -56,10 +56,10 @@ macro_rules! both {
 
 both! {
     ACQUIRE, CHECKED_ACQUIRE, "acquire",
-    "e2532441c14afd8b7fdd2da552a32fa39f10bc95",
-    "ad0cb3f737d1457e53fbe29309b0b25f19087e40",
+    "143e0dae38c1790968ae0e59915203e7920a21d7",
+    "6b985cd89d1eb245fbed52e194d2214eea4942c8",
     "lib/values" "lib/time" "lib/numbers" "lib/rights" "acquire" "lib/raise" "lib/keep"
-    "lib/given_up" "lib/queue" "acquire_held" "lib/tell" "lib/serve" "acquire_queue"
+    "lib/given_up" "lib/queue" "acquire_held" "lib/notify" "lib/serve" "acquire_queue"
 }
 both! {
     CONFIRM, CHECKED_CONFIRM, "confirm",
@@ -94,21 +94,21 @@ both! {
     "lib/time" "clock"
 }
 pub(super) static RELEASE: Script = script! {
-    "release", "89ebbd8ec4da5d149be8ae17b37d666295420745",
-    "lib/values" "lib/tell" "release" "lib/time" "lib/numbers" "lib/ahead" "lib/primary"
+    "release", "609b64ba4ef3c8510a8cfb6b2daaf0f70f4ac1dd",
+    "lib/values" "lib/notify" "release" "lib/time" "lib/numbers" "lib/ahead" "lib/primary"
     "lib/queue" "lib/serve" "release_queue"
 };
 pub(super) static FORCE_RELEASE: Script = script! {
-    "force_release", "321c1d1be77196b898c748346b5058706d4c30d2",
+    "force_release", "8de5291a1f8608020326b02fac3fe2c797d87c90",
     "lib/values" "lib/time" "lib/numbers" "lib/given_up" "lib/foreign" "lib/primary"
-    "lib/queue" "lib/tell" "lib/serve" "force_release"
+    "lib/queue" "lib/notify" "lib/serve" "force_release"
 };
 pub(super) static INSPECT: Script = script! {
-    "inspect", "0ff78dcd5acc0d1a8e9aca99247a1c8c1b5429ce",
+    "inspect", "583efbd000eb2c72ce731dc4d162fe2096149fad",
     "lib/values" "lib/time" "lib/numbers" "lib/queue" "inspect"
 };
 pub(super) static POLL: Script = script! {
-    "poll", "ddf87800cd20478006c2640d85d161027f3eff2f",
+    "poll", "6305afea8885ae2ec1160c510e357530a9eeb569",
     "lib/values" "lib/queue" "lib/primary" "poll"
 };
 

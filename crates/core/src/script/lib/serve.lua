@@ -10,14 +10,14 @@ local function wall_ms()
 end
 
 local function parse(member)
-  local token, channel, claim = string.match(member, '^([!-~]+) ([!-~]+) ([1-9]%d*)$')
-  if claim and #claim < 16 then return token, channel, claim end
+  local token, channel, grant_ttl = string.match(member, '^([!-~]+) ([!-~]+) ([1-9]%d*)$')
+  if grant_ttl and #grant_ttl < 16 then return token, channel, grant_ttl end
 end
 
 -- Makes the next live waiter of another connection the successor watch of the one served. Where
 -- that is the caller, it gets the message too: else it cannot know the suspect. Returns whether
 -- there is one.
-local function name_successor_watch(me, granted, claim)
+local function name_successor_watch(me, granted, grant_ttl)
   local index = 0
   for _ = 1, MAX_WATCH_CANDIDATES do
     local entry = redis.pcall('ZRANGE', Q, index, index, 'WITHSCORES')
@@ -25,7 +25,7 @@ local function name_successor_watch(me, granted, claim)
     local token, channel = parse(entry[1])
     if channel == granted then
       index = index + 1
-    elseif token and tell(channel, 'w ' .. token .. ' ' .. claim .. ' ' .. granted) then
+    elseif token and notify(channel, 'w ' .. token .. ' ' .. grant_ttl .. ' ' .. granted) then
       return true
     elseif token and token == me then
       return true -- it receives nothing, but it sent this request: it is alive
@@ -59,7 +59,7 @@ local function serve(me, suspect, proposal)
         return 'nobody'
       end
     else
-      local token, channel, claim = parse(member)
+      local token, channel, grant_ttl = parse(member)
       if token and token == me then return 'me' end
       if token and channel ~= suspect then
         if not number then number, fault = next_number(proposal) end
@@ -67,9 +67,9 @@ local function serve(me, suspect, proposal)
           put_back(head)
           return 'nobody'
         end
-        if tell(channel, 'g ' .. token) then
-          set(token, claim, digits(tonumber(claim) + 86400000), number)
-          name_successor_watch(me, channel, claim)
+        if notify(channel, 'g ' .. token) then
+          set(token, grant_ttl, digits(tonumber(grant_ttl) + 86400000), number)
+          name_successor_watch(me, channel, grant_ttl)
           return 'waiter'
         end
       end

@@ -134,14 +134,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "release without a queue notifies nobody",
         &["release"],
-        "if lease ~= '' then tell_all() end",
+        "if lease ~= '' then notify_all() end",
         "",
     ),
     Mutant(
         "an undone attempt without a queue notifies all",
         &["release"],
-        "if lease ~= '' then tell_all() end",
-        "tell_all()",
+        "if lease ~= '' then notify_all() end",
+        "notify_all()",
     ),
     Mutant(
         "release without a queue deletes another's lock",

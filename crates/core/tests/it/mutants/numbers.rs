@@ -147,33 +147,33 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "for i = 7, #ARGV",
     ),
     // The notification.
-    Mutant("release notifies no waiter", RELEASE, TELLS_ALL, ""),
-    Mutant("an undone attempt notifies all", RELEASE, TELLS_ALL, "tell_all()"),
+    Mutant("release notifies no waiter", RELEASE, NOTIFIES_ALL, ""),
+    Mutant("an undone attempt notifies all", RELEASE, NOTIFIES_ALL, "notify_all()"),
     Mutant(
         "a handed-over lock is announced as free",
         RELEASE,
         "if value and next ~= 'waiter' then\n",
-        "if value and next == 'waiter' and ARGV[5] ~= '' then tell_all() end\n\
+        "if value and next == 'waiter' and ARGV[5] ~= '' then notify_all() end\n\
          if value and next ~= 'waiter' then\n",
     ),
     Mutant(
         "a non-holder announces the lock as free",
         RELEASE,
         "local next\n",
-        "if not value and ARGV[5] ~= '' then tell_all() end local next\n",
+        "if not value and ARGV[5] ~= '' then notify_all() end local next\n",
     ),
     Mutant(
         "a lock of another is announced as free",
         RELEASE,
         "  if value then return {request, 'held', value} end",
-        "  if value then tell_all() return {request, 'held', value} end",
+        "  if value then notify_all() return {request, 'held', value} end",
     ),
-    Mutant("force_release notifies no waiter", FORCED, "  tell_all()\n", ""),
+    Mutant("force_release notifies no waiter", FORCED, "  notify_all()\n", ""),
     Mutant(
         "force_release announces a handed-over lock as free",
         FORCED,
         "if next ~= 'waiter' then\n",
-        "if next == 'waiter' then tell_all() else\n",
+        "if next == 'waiter' then notify_all() else\n",
     ),
     Mutant("all locks have one channel", TELLING, "'tenure:free:' .. K", "'tenure:free:foo'"),
     Mutant(
@@ -197,7 +197,7 @@ const CONFIRM: &[&str] = &["confirm"];
 const RELEASE: &[&str] = &["release"];
 const FORCED: &[&str] = &["force_release"];
 const TELLING: &[&str] = &["release", "force_release"];
-const TELLS_ALL: &str = "if ARGV[5] ~= '' then tell_all() end";
+const NOTIFIES_ALL: &str = "if ARGV[5] ~= '' then notify_all() end";
 const PROPOSED: &str = "if proposal and proposal ~= '' then";
 const CONFIRMS: &str = "redis.call('SET', F, number, 'PX', \
      math.max(redis.call('PTTL', F), tonumber(fence_ttl)))";

@@ -206,7 +206,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "redis.pcall('ZREMRANGEBYSCORE', Q, digits(TOMBSTONES), old)",
         "redis.pcall('ZREMRANGEBYSCORE', Q, '-inf', old)",
     ),
-    Mutant("a tombstone has no TTL", RELEASE, "if type(buried) == 'number' and", "if false and"),
+    Mutant("a tombstone has no TTL", RELEASE, "if type(marked) == 'number' and", "if false and"),
     Mutant(
         "a tombstone shortens the queue",
         RELEASE,
@@ -216,7 +216,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "a tombstone sets a TTL on a value that is no queue",
         RELEASE,
-        "if type(buried) == 'number' and redis",
+        "if type(marked) == 'number' and redis",
         "if redis",
     ),
     // An earlier release.

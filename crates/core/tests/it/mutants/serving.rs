@@ -4,10 +4,10 @@ use super::Mutant;
 
 pub(super) const MUTANTS: &[Mutant] = &[
     // What is an entry.
-    Mutant("a claim of 16 digits", HANDING, "#claim < 16", "#claim < 17"),
-    Mutant("a claim of 15 digits is rejected", HANDING, "#claim < 16", "#claim < 15"),
-    Mutant("a claim of zero", HANDING, "([1-9]%d*)$'", "(%d+)$'"),
-    Mutant("anything after the claim", HANDING, "([1-9]%d*)$'", "([1-9]%d*)'"),
+    Mutant("a grant TTL of 16 digits", HANDING, "#grant_ttl < 16", "#grant_ttl < 17"),
+    Mutant("a grant TTL of 15 digits is rejected", HANDING, "#grant_ttl < 16", "#grant_ttl < 15"),
+    Mutant("a grant TTL of zero", HANDING, "([1-9]%d*)$'", "(%d+)$'"),
+    Mutant("anything after the grant TTL", HANDING, "([1-9]%d*)$'", "([1-9]%d*)'"),
     Mutant("anything before the token", HANDING, "'^([!-~]+) (", "'([!-~]+) ("),
     Mutant("a token of any bytes", HANDING, "'^([!-~]+) (", "'^(%S+) ("),
     Mutant("a token with spaces", HANDING, "'^([!-~]+) (", "'^([ -~]+) ("),
@@ -27,7 +27,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "every entry counts as dead",
         HANDING,
-        "return type(heard) == 'number' and",
+        "return type(receivers) == 'number' and",
         "return false and",
     ),
     Mutant("a dead entry is put back", HANDING, DROPPED, PUT_BACK),
@@ -135,34 +135,34 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "the number of a hand-over expires early",
         HANDING,
         HAND,
-        "set(token, claim, 86400000, number)",
+        "set(token, grant_ttl, 86400000, number)",
     ),
     Mutant(
         "a hand-over does not write the number",
         HANDING,
         HAND,
-        "redis.call('SET', K, token, 'PX', claim)",
+        "redis.call('SET', K, token, 'PX', grant_ttl)",
     ),
     Mutant(
         "a hand-over does not write the lock",
         HANDING,
         HAND,
-        "redis.call('SET', F, number, 'PX', digits(tonumber(claim) + 86400000))",
+        "redis.call('SET', F, number, 'PX', digits(tonumber(grant_ttl) + 86400000))",
     ),
     Mutant(
         "a hand-over without a grant",
         HANDING,
-        "tell(channel, 'g ' .. token)",
-        "tell(channel, 'w ' .. token)",
+        "notify(channel, 'g ' .. token)",
+        "notify(channel, 'w ' .. token)",
     ),
     Mutant(
         "the grant names another waiter",
         HANDING,
         HAND,
-        "set(channel, claim, digits(tonumber(claim) + 86400000), number)",
+        "set(channel, grant_ttl, digits(tonumber(grant_ttl) + 86400000), number)",
     ),
     // The successor watch.
-    Mutant("there is no successor watch", HANDING, "name_successor_watch(me, channel, claim)", ""),
+    Mutant("no successor watch", HANDING, "name_successor_watch(me, channel, grant_ttl)", ""),
     Mutant(
         "the successor watch is of the same connection",
         HANDING,
@@ -178,8 +178,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "the caller is not notified that it is the successor watch",
         &["acquire"],
-        "elseif token and tell(channel, 'w ' .. token",
-        "elseif token and token ~= me and tell(channel, 'w ' .. token",
+        "elseif token and notify(channel, 'w ' .. token",
+        "elseif token and token ~= me and notify(channel, 'w ' .. token",
     ),
     Mutant(
         "the successor watch does not get the suspect",
@@ -190,7 +190,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "the successor watch does not get the length of the grant",
         HANDING,
-        "' ' .. claim .. ' '",
+        "' ' .. grant_ttl .. ' '",
         "' 1 '",
     ),
     Mutant(
@@ -208,8 +208,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "there are two successor watches",
         HANDING,
-        "claim .. ' ' .. granted) then\n      return true",
-        "claim .. ' ' .. granted) then\n      index = index + 1",
+        "grant_ttl .. ' ' .. granted) then\n      return true",
+        "grant_ttl .. ' ' .. granted) then\n      index = index + 1",
     ),
     Mutant(
         "a value that is no queue prevents leaving the lock free",
@@ -233,7 +233,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 
 const HANDING: &[&str] = &["acquire", "release", "force_release"];
 const RELEASING: &[&str] = &["release", "force_release"];
-const HAND: &str = "set(token, claim, digits(tonumber(claim) + 86400000), number)";
+const HAND: &str = "set(token, grant_ttl, digits(tonumber(grant_ttl) + 86400000), number)";
 const YOUNG: &str = "if score - TOMBSTONES + TOMBSTONE_MS > wall_ms() then";
 const DROPPED: &str = "          return 'waiter'\n        end\n";
 const PUT_BACK: &str = "          return 'waiter'\n        end\n\

@@ -165,9 +165,9 @@ fn a_queue_always_has_a_ttl() {
 /// The command of a dead connection, that a server runs after the token was given up.
 #[test]
 fn a_tombstone_stops_late_commands() {
-    let buried = queue(&[tombstone(&ours(), 5)], 70_000);
+    let tombstones = queue(&[tombstone(&ours(), 5)], 70_000);
     let row = |name, lock, op| {
-        let keys = [lock, fence(7, 5_000), buried.clone()];
+        let keys = [lock, fence(7, 5_000), tombstones.clone()];
         Case(name, keys.clone(), op, Reply::Cancelled, keys, Vec::new())
     };
     let steal_any = Op::Steal { key: lock(), token: ours(), ttl: ttl(1_000), any: true };

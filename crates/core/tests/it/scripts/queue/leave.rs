@@ -131,7 +131,7 @@ fn a_second_release_reports_already_released() {
     let both = [mine(5), given_up(5)];
     check(&[
         row("another has it", false, token(&theirs(), 500), &both, &both),
-        row("another's, buried", true, token(&theirs(), 500), &both, &[given_up(5), mine(0)]),
+        row("another's, tombstone", true, token(&theirs(), 500), &both, &[given_up(5), mine(0)]),
         row("a hash is there", false, hash(NO_END), &both, &both),
     ]);
     let free = |name, before: &[_], release, after| {

@@ -32,12 +32,12 @@ fn check(cases: &[Case]) {
             assert_eq!(node.look_at_all(&[lock()]).0, after, "{kind}: {name}: afterwards");
             let mark = listeners.mark();
             node.cmd(&mark);
-            let told =
+            let expected =
                 |notification: &Notification| (notification.to().to_string(), notification.text());
-            let told: Vec<_> = notifications.iter().map(told).collect();
-            assert_eq!(listeners.published(), told, "{kind}: {name}: who is told");
-            let heard: usize = listeners.heard().values().map(Vec::len).sum();
-            assert_eq!(heard, told.len(), "{kind}: {name}: all of it is heard");
+            let expected: Vec<_> = notifications.iter().map(expected).collect();
+            assert_eq!(listeners.published(), expected, "{kind}: {name}: who is notified");
+            let received: usize = listeners.heard().values().map(Vec::len).sum();
+            assert_eq!(received, expected.len(), "{kind}: {name}: all of it is received");
         }
     }
 }

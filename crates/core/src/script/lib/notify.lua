@@ -2,14 +2,14 @@
 
 -- Sends a message to a connection, if it subscribes to its channel. NUMSUB first: PUBLISH would
 -- also count subscribers of patterns. pcall: a server that permits no channel still releases locks.
-local function tell(channel, message)
+local function notify(channel, message)
   local listening = redis.pcall('PUBSUB', 'NUMSUB', channel)
   if listening.err or listening[2] == 0 then return false end
-  local heard = redis.pcall('PUBLISH', channel, message)
-  return type(heard) == 'number' and heard > 0
+  local receivers = redis.pcall('PUBLISH', channel, message)
+  return type(receivers) == 'number' and receivers > 0
 end
 
 -- Notifies all waiters of a lock of several nodes that it was released.
-local function tell_all()
-  tell('tenure:free:' .. K, 'f')
+local function notify_all()
+  notify('tenure:free:' .. K, 'f')
 end
