@@ -15,7 +15,7 @@ use crate::{
 
 /// What the tool prints while it waits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner<'a> {
+pub(crate) struct WaitReporting<'a> {
     /// The lock's key, as it is shown.
     pub(crate) key: &'a str,
     /// The exit code when another holds the lock.
@@ -40,21 +40,21 @@ pub(crate) fn is_nested(key: &OsStr) -> bool {
 pub(crate) fn acquire(
     lock: &Lock,
     events: &mut Events,
-    manner: Manner<'_>,
+    reporting: WaitReporting<'_>,
 ) -> Result<LockGuard, Failure> {
     let mut acquiring = pin!(lock.acquire());
     // What the wait is for is asked beside it: servers that hang answer late, and neither the lock
     // nor a signal waits for them.
-    let mut reporting = pin!(report_waiting(lock, manner));
+    let mut report = pin!(report_waiting(lock, reporting));
     let (mut report_at, mut is_reporting) = (Some(Moment::now() + NOTICE), false);
     loop {
         match events.poll(acquiring.as_mut()) {
             Some(Ok(guard)) => return Ok(guard),
-            Some(Err(error)) => return Err(not_acquired(lock, events, &error, manner)),
+            Some(Err(error)) => return Err(not_acquired(lock, events, &error, reporting)),
             None => {}
         }
         if is_reporting {
-            is_reporting = events.poll(reporting.as_mut()).is_none();
+            is_reporting = events.poll(report.as_mut()).is_none();
         }
         match events.next(report_at) {
             // As the first process of a container the tool is the parent of all orphans there.
@@ -67,8 +67,8 @@ pub(crate) fn acquire(
 }
 
 /// Says what is waited for, where somebody wants to know or would not guess.
-async fn report_waiting(lock: &Lock, manner: Manner<'_>) {
-    let Manner { key, nested, verbose, .. } = manner;
+async fn report_waiting(lock: &Lock, reporting: WaitReporting<'_>) {
+    let WaitReporting { key, nested, verbose, .. } = reporting;
     let now = held(lock).await;
     let ttl_left = now.as_ref().and_then(|now| now.held.as_ref()).map(|held| held.ttl_left);
     // A wait for it may have no end either.
@@ -81,7 +81,7 @@ async fn report_waiting(lock: &Lock, manner: Manner<'_>) {
             if nested { "; TENURE_KEY says that the command around this one has it" } else { "" };
         say(&format!("waiting for the lock {key}{holder}{own}"));
     }
-    if let Some(trouble) = trouble(lock, manner).await {
+    if let Some(trouble) = trouble(lock, reporting).await {
         say(&format!("waiting for the lock {key}: {trouble}"));
     }
 }
@@ -90,9 +90,9 @@ fn not_acquired(
     lock: &Lock,
     events: &mut Events,
     error: &AcquireError,
-    manner: Manner<'_>,
+    reporting: WaitReporting<'_>,
 ) -> Failure {
-    let Manner { key, busy, .. } = manner;
+    let WaitReporting { key, busy, .. } = reporting;
     match error {
         AcquireError::Config { error, .. } => failure::of_config(error),
         AcquireError::TimedOut { holder: last, waited, .. } => {
@@ -126,11 +126,11 @@ async fn held(lock: &Lock) -> Option<Inspection> {
 
 /// Why one of several servers would not vote on the lock now, if one would not. One that may not
 /// vote yet is reported in any case: else a wait for a free lock would be a riddle.
-async fn trouble(lock: &Lock, manner: Manner<'_>) -> Option<String> {
+async fn trouble(lock: &Lock, reporting: WaitReporting<'_>) -> Option<String> {
     use NodeErrorKind as Kind;
     let nodes = lock.nodes().await.ok().filter(|nodes| nodes.len() > 1)?;
     let is_reported = |error: &&NodeError| {
-        manner.verbose || matches!(error.kind(), Kind::Restarted | Kind::ClockStepped)
+        reporting.verbose || matches!(error.kind(), Kind::Restarted | Kind::ClockStepped)
     };
     let mut troubles = nodes.iter().filter_map(|node| node.trouble.as_ref());
     troubles.find(is_reported).map(|error| failure::chain(error))

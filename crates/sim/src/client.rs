@@ -7,7 +7,7 @@ use crate::{
     attempt::{Belief, ClientAttempt, Force, Keep, Phase, WaiterNotification},
     check::believes,
     config::Flaw,
-    message::{Ask, Delivery, PendingRequest, Says},
+    message::{Ask, Content, Delivery, PendingRequest},
     model::Model,
     names::{line, rank_of, ticket},
     rank::Rank,
@@ -93,12 +93,16 @@ impl Model {
         let forces = matches!(attempt.phase, Phase::Forcing(_));
         if matches!(
             says,
-            Says::Granted { .. } | Says::Queued { .. } | Says::More | Says::Cancelled | Says::Kept
+            Content::Granted { .. }
+                | Content::Queued { .. }
+                | Content::More
+                | Content::Cancelled
+                | Content::Kept
         ) {
             attempt.asking = false;
         }
         match says {
-            Says::Granted { number, age } if forces => {
+            Content::Granted { number, age } if forces => {
                 let left = validity(LEASE, age);
                 if left > 0 {
                     return Self::hold(state, who, left, Some(number));
@@ -107,14 +111,14 @@ impl Model {
                 self.give_up(state, who);
             }
             // The lock is given up, whosever it was: nothing is left to do.
-            Says::Released { .. } if forces => attempt.end(),
-            Says::Cancelled if forces => {
+            Content::Released { .. } if forces => attempt.end(),
+            Content::Cancelled if forces => {
                 return Err(Violation::new(
                     Kind::Row,
                     "a forced command is refused as released".into(),
                 ));
             }
-            Says::Granted { number, age } if waits => {
+            Content::Granted { number, age } if waits => {
                 let late = self.config.flaw == Some(Flaw::BelieveFromReply);
                 let left = validity(LEASE, if late { 0 } else { age });
                 if left > 0 {
@@ -124,28 +128,28 @@ impl Model {
                 attempt.ambiguous = true;
                 attempt.due = Some(0);
             }
-            Says::Queued { left, ticket, position } if waits => {
+            Content::Queued { left, ticket, position } if waits => {
                 self.queued(state, who, left, ticket, position);
             }
-            Says::More if waits && self.config.flaw != Some(Flaw::MoreIsForgotten) => {
+            Content::More if waits && self.config.flaw != Some(Flaw::MoreIsForgotten) => {
                 self.acquire(state, who);
             }
-            Says::Cancelled if waits => {
+            Content::Cancelled if waits => {
                 return Err(Violation::new(Kind::Row, "a waiter is refused as released".into()));
             }
-            Says::Granted { .. }
-            | Says::Queued { .. }
-            | Says::More
-            | Says::Cancelled
-            | Says::Kept => {}
-            Says::Renewed { age } => {
+            Content::Granted { .. }
+            | Content::Queued { .. }
+            | Content::More
+            | Content::Cancelled
+            | Content::Kept => {}
+            Content::Renewed { age } => {
                 attempt.renewing = false;
                 if let Some(belief) = &mut attempt.belief {
                     belief.left = belief.left.max(validity(RENEWED, age));
                 }
             }
-            Says::Lost => (attempt.renewing, attempt.belief) = (false, None),
-            Says::Released { more } => {
+            Content::Lost => (attempt.renewing, attempt.belief) = (false, None),
+            Content::Released { more } => {
                 attempt.release_known = true;
                 if more && self.config.flaw != Some(Flaw::MoreIsForgotten) {
                     self.release(state, who);
@@ -153,15 +157,15 @@ impl Model {
                     attempt.end();
                 }
             }
-            Says::Grant if waits && self.config.flaw == Some(Flaw::BelieveMessage) => {
+            Content::Grant if waits && self.config.flaw == Some(Flaw::BelieveMessage) => {
                 return Self::hold(state, who, validity(GRANT_TTL, 0), None);
             }
-            Says::Grant if waits => self.notified(state, who, WaiterNotification::Acquire),
-            Says::SuccessorWatch { granted } if waits => {
+            Content::Grant if waits => self.notified(state, who, WaiterNotification::Acquire),
+            Content::SuccessorWatch { granted } if waits => {
                 self.notified(state, who, WaiterNotification::SuccessorWatch { granted });
             }
             // Too late: its release follows, or is under way.
-            Says::Grant | Says::SuccessorWatch { .. } => {}
+            Content::Grant | Content::SuccessorWatch { .. } => {}
         }
         Ok(())
     }

@@ -27,11 +27,11 @@ pub(crate) enum Ask {
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
     pub(crate) who: Who,
-    pub(crate) says: Says,
+    pub(crate) says: Content,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum Content {
     /// `age`: ticks since the request was sent.
     Granted {
         number: Rank,

@@ -5,7 +5,7 @@ use crate::{
     attempt::{Belief, ClientAttempt, Phase},
     check::check,
     config::Config,
-    message::{PendingRequest, Says},
+    message::{Content, PendingRequest},
     names::Names,
     state::{Line, QueueState},
     step::QueueStep,
@@ -139,7 +139,7 @@ fn tick(state: &mut QueueState) {
     for client in &mut state.clients {
         client.requests.iter_mut().for_each(|request| older(&mut request.age));
         for message in &mut client.inbox {
-            if let Says::Granted { age, .. } | Says::Renewed { age } = &mut message.says {
+            if let Content::Granted { age, .. } | Content::Renewed { age } = &mut message.says {
                 older(age);
             }
         }

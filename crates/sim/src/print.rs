@@ -3,7 +3,7 @@
 use crate::{
     attempt::{Belief, ClientAttempt, Force, Keep, Phase, WaiterNotification},
     config::Faults,
-    message::{Ask, Delivery, PendingRequest, Says},
+    message::{Ask, Content, Delivery, PendingRequest},
     state::{Left, Line, ModelClient, ModelServer, QueueEntry, QueueState, Who},
 };
 
@@ -177,25 +177,25 @@ impl FingerprintWriter<'_> {
         }
     }
 
-    fn says(&mut self, says: Says) {
+    fn says(&mut self, says: Content) {
         match says {
-            Says::Granted { number, age } => {
+            Content::Granted { number, age } => {
                 self.bytes.extend([0, age]);
                 self.rank(number);
             }
-            Says::Queued { left, ticket, position } => {
+            Content::Queued { left, ticket, position } => {
                 self.bytes.extend([1, position]);
                 self.left(left);
                 self.rank(ticket);
             }
-            Says::More => self.bytes.push(2),
-            Says::Cancelled => self.bytes.push(3),
-            Says::Renewed { age } => self.bytes.extend([4, age]),
-            Says::Lost => self.bytes.push(5),
-            Says::Released { more } => self.bytes.extend([6, u8::from(more)]),
-            Says::Grant => self.bytes.push(7),
-            Says::Kept => self.bytes.push(9),
-            Says::SuccessorWatch { granted } => {
+            Content::More => self.bytes.push(2),
+            Content::Cancelled => self.bytes.push(3),
+            Content::Renewed { age } => self.bytes.extend([4, age]),
+            Content::Lost => self.bytes.push(5),
+            Content::Released { more } => self.bytes.extend([6, u8::from(more)]),
+            Content::Grant => self.bytes.push(7),
+            Content::Kept => self.bytes.push(9),
+            Content::SuccessorWatch { granted } => {
                 self.bytes.push(8);
                 self.line(granted);
             }

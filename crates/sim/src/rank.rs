@@ -5,7 +5,7 @@
 //! anything still remembers, and the server's clock stands just above all ranks.
 
 use crate::{
-    message::{Ask, Says},
+    message::{Ask, Content},
     state::QueueState,
 };
 
@@ -66,8 +66,8 @@ impl QueueState {
             }
             for message in &mut client.inbox {
                 match &mut message.says {
-                    Says::Queued { ticket, .. } if tickets => visit(ticket),
-                    Says::Granted { number, .. } if !tickets => visit(number),
+                    Content::Queued { ticket, .. } if tickets => visit(ticket),
+                    Content::Granted { number, .. } if !tickets => visit(number),
                     _ => {}
                 }
             }

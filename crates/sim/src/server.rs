@@ -9,7 +9,7 @@ use crate::{
     attempt::{Force, Keep, Phase},
     check::passed_over,
     config::Flaw,
-    message::{Ask, Delivery, PendingRequest, Says},
+    message::{Ask, Content, Delivery, PendingRequest},
     model::Model,
     names::{line, rank, rank_of, ticket, who},
     state::{Left, Line, QueueState, Who},
@@ -137,9 +137,9 @@ impl Model {
     /// Sends a message to the connection that listens; to one that has ended, it is lost.
     fn push(&self, state: &mut QueueState, wake: &Notification, caller: Who) {
         let (token, says) = match wake {
-            Notification::Grant { token, .. } => (token, Says::Grant),
+            Notification::Grant { token, .. } => (token, Content::Grant),
             Notification::SuccessorWatch { token, granted, .. } => {
-                (token, Says::SuccessorWatch { granted: line(granted) })
+                (token, Content::SuccessorWatch { granted: line(granted) })
             }
             // Nobody listens to the lock's channel: that is for several nodes, without a queue.
             Notification::Free { .. } => return,
@@ -151,8 +151,8 @@ impl Model {
         }
         let who = who(token.as_bytes());
         let hushed = match self.config.flaw {
-            Some(Flaw::NoSuccessorWatch) => says != Says::Grant,
-            Some(Flaw::CallerIsNoSuccessorWatch) => says != Says::Grant && who == caller,
+            Some(Flaw::NoSuccessorWatch) => says != Content::Grant,
+            Some(Flaw::CallerIsNoSuccessorWatch) => says != Content::Grant && who == caller,
             _ => false,
         };
         if !hushed {
@@ -185,29 +185,29 @@ impl Model {
 }
 
 /// A reply as it travels.
-fn says(ask: Ask, reply: Reply, age: u8) -> Result<Says, Violation> {
+fn says(ask: Ask, reply: Reply, age: u8) -> Result<Content, Violation> {
     if matches!(ask, Ask::Keep(_)) {
-        return Ok(Says::Kept);
+        return Ok(Content::Kept);
     }
     Ok(match reply {
-        Reply::Granted(number) => Says::Granted { number: rank(number.get()), age },
+        Reply::Granted(number) => Content::Granted { number: rank(number.get()), age },
         Reply::Queued { held, ticket, position } => {
             let left = held.ttl_left.get().map_or(u128::MAX, |left| left.as_millis());
             let left = Left::try_from(left).unwrap_or(Left::MAX);
             let position = u8::try_from(position).unwrap_or(u8::MAX);
-            Says::Queued { left, ticket: rank_of(ticket), position }
+            Content::Queued { left, ticket: rank_of(ticket), position }
         }
-        Reply::More => Says::More,
-        Reply::Cancelled => Says::Cancelled,
+        Reply::More => Content::More,
+        Reply::Cancelled => Content::Cancelled,
         Reply::Renewed(answers) => match answers.first() {
-            Some(RenewalAnswer::Renewed) => Says::Renewed { age },
-            _ => Says::Lost,
+            Some(RenewalAnswer::Renewed) => Content::Renewed { age },
+            _ => Content::Lost,
         },
         Reply::Released {
             release:
                 Release::Released(_) | Release::Free | Release::Other(_) | Release::AlreadyReleased,
             next,
-        } => Says::Released { more: next == Next::More },
+        } => Content::Released { more: next == Next::More },
         reply @ (Reply::Held(_)
         | Reply::Free
         | Reply::Faulty(_)

@@ -8,7 +8,7 @@ use std::{collections::VecDeque, fmt};
 use crate::{
     attempt::{ClientAttempt, Phase},
     config::{Config, Faults},
-    message::{Delivery, PendingRequest, Says},
+    message::{Content, Delivery, PendingRequest},
     rank::Rank,
 };
 
@@ -132,7 +132,7 @@ impl QueueState {
             let ModelClient { attempts, inbox, .. } = client;
             inbox.retain(|message| {
                 let waits = attempts[usize::from(message.who.attempt)].phase == Phase::Waiting;
-                waits || !matches!(message.says, Says::Grant | Says::SuccessorWatch { .. })
+                waits || !matches!(message.says, Content::Grant | Content::SuccessorWatch { .. })
             });
         }
     }

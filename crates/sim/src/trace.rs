@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{
     attempt::{Force, Keep},
-    message::{Ask, Delivery, PendingRequest, Says},
+    message::{Ask, Content, Delivery, PendingRequest},
     model::Model,
     state::{Line, QueueState},
     step::QueueStep,
@@ -97,20 +97,24 @@ impl fmt::Display for Delivery {
         let Self { who, says } = self;
         write!(f, "{who} reads ")?;
         match says {
-            Says::Granted { number, age } => write!(f, "Granted {number}, asked {age} ticks ago"),
-            Says::Queued { left, ticket, position } => {
+            Content::Granted { number, age } => {
+                write!(f, "Granted {number}, asked {age} ticks ago")
+            }
+            Content::Queued { left, ticket, position } => {
                 write!(f, "Queued at {position}, ticket {ticket}, held for {left} ms")
             }
-            Says::More => f.write_str("More"),
-            Says::Cancelled => f.write_str("Cancelled"),
-            Says::Renewed { age } => write!(f, "Renewed, asked {age} ticks ago"),
-            Says::Kept => f.write_str("an answer that changes nothing"),
-            Says::Lost => f.write_str("Gone or Other"),
-            Says::Released { more } => {
+            Content::More => f.write_str("More"),
+            Content::Cancelled => f.write_str("Cancelled"),
+            Content::Renewed { age } => write!(f, "Renewed, asked {age} ticks ago"),
+            Content::Kept => f.write_str("an answer that changes nothing"),
+            Content::Lost => f.write_str("Gone or Other"),
+            Content::Released { more } => {
                 f.write_str(if *more { "Released, More" } else { "Released" })
             }
-            Says::Grant => f.write_str("the message that it is its turn"),
-            Says::SuccessorWatch { granted } => write!(f, "the message that it watches {granted}"),
+            Content::Grant => f.write_str("the message that it is its turn"),
+            Content::SuccessorWatch { granted } => {
+                write!(f, "the message that it watches {granted}")
+            }
         }
     }
 }

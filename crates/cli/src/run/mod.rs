@@ -15,7 +15,7 @@ use self::{
     supervise::{Ended, Supervisor},
 };
 use crate::{
-    acquire::{self, Manner, seconds},
+    acquire::{self, WaitReporting, seconds},
     args::RunArgs,
     child::{Child, CommandEnd, Terminal},
     client::connect,
@@ -73,8 +73,8 @@ fn recorded(wanted: &RunArgs, record: &mut RunRecord) -> Result<u8, Failure> {
         lock = lock.max_hold(longest);
     }
     let nested = acquire::is_nested(&wanted.key);
-    let manner = Manner { key: &key, busy: wanted.busy, verbose: wanted.verbose, nested };
-    let acquired = acquire::acquire(&lock, &mut events, manner);
+    let reporting = WaitReporting { key: &key, busy: wanted.busy, verbose: wanted.verbose, nested };
+    let acquired = acquire::acquire(&lock, &mut events, reporting);
     record.waited(began.elapsed());
     let guard = acquired.map_err(|failure| record.not_acquired(failure, wanted.busy))?;
     record.acquired(&guard);

@@ -6,7 +6,7 @@ use tenure::Renewal;
 
 use super::lock;
 use crate::{
-    acquire::{self as waiting, Manner, seconds},
+    acquire::{self as waiting, WaitReporting, seconds},
     args::AcquireArgs,
     events::Events,
     exit,
@@ -37,8 +37,8 @@ pub(crate) fn acquire(wanted: &AcquireArgs) -> Result<u8, Failure> {
     }
     let key = wanted.lock.shown.as_str();
     let nested = waiting::is_nested(&wanted.lock.key);
-    let manner = Manner { key, busy: wanted.busy, verbose: wanted.verbose, nested };
-    let guard = waiting::acquire(&lock, &mut events, manner)?;
+    let reporting = WaitReporting { key, busy: wanted.busy, verbose: wanted.verbose, nested };
+    let guard = waiting::acquire(&lock, &mut events, reporting)?;
     let number = guard.fencing_token();
     let ttl_ms = u64::try_from(wanted.ttl.as_millis()).ok();
     let line = if wanted.json {

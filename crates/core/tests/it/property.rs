@@ -46,7 +46,7 @@ fn does_as_the_model(kind: ServerKind) {
 }
 
 /// What came of some sequences.
-pub(crate) struct Tried {
+pub(crate) struct Tries {
     /// The first difference, made as short as possible.
     pub(crate) difference: Option<String>,
     /// How many sequences it took, or how many there were.
@@ -68,7 +68,7 @@ pub(crate) fn seeded(seed: u8, config: Config) -> TestRunner {
 }
 
 /// Tries random sequences until there is a difference.
-pub(crate) fn try_sequences(node: &mut Node, mut runner: TestRunner) -> Tried {
+pub(crate) fn try_sequences(node: &mut Node, mut runner: TestRunner) -> Tries {
     let pair = RefCell::new(Pair::new(node));
     let tried = Cell::new(0);
     let failed = Cell::new(false);
@@ -89,7 +89,7 @@ pub(crate) fn try_sequences(node: &mut Node, mut runner: TestRunner) -> Tried {
         }
         TestError::Abort(reason) => format!("gave up: {reason}"),
     });
-    Tried { difference, sequences: tried.get(), forms: pair.into_inner().forms }
+    Tries { difference, sequences: tried.get(), forms: pair.into_inner().forms }
 }
 
 /// A node with its listeners, and the model that it should do as.
