@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use tenure::{AcquireError, NodeErrorKind, blocking::Client};
-use tenure_testkit::{Server, ServerKind, eventually, unique_key};
+use tenure_testkit::{Server, ServerKind, unique_key};
 use tracing::{
     Event, Metadata, Subscriber,
     field::{Field, Visit},
     span,
 };
 
-use super::{Nodes, name};
+use super::{Nodes, name, replicate};
 use crate::{
     LIMIT,
     program::{self, Program},
@@ -106,20 +106,10 @@ fn a_server_that_hides_its_identity_never_votes_and_the_log_says_why() {
     nodes.becomes_free(&key);
 }
 
-fn replid(server: &Server) -> String {
-    let info = server.cmd(&["INFO", "replication"]);
-    let line = info.text().unwrap().lines().find(|line| line.starts_with("master_replid:"));
-    line.unwrap().to_owned()
-}
-
 #[test]
 fn a_second_address_and_a_replica_are_logged() {
     let nodes = Nodes::start(2);
-    let primary = nodes.0[1].port().unwrap().to_string();
-    let before = replid(&nodes.0[1]);
-    assert!(nodes.0[0].cmd(&["REPLICAOF", "127.0.0.1", &primary]).is_ok());
-    let is_renamed = || replid(&nodes.0[1]) != before;
-    eventually(LIMIT, "its primary has another identity", is_renamed);
+    replicate(&nodes.0[0], &nodes.0[1]);
     assert_eq!(nodes.0[1].cmd(&["DEL", "tenure:marker"]).int(), 1);
     servers::open([&nodes.0[1]]);
     let database = format!("{}/1?durable=yes", nodes.0[1].url());

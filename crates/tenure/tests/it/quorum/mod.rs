@@ -143,3 +143,16 @@ pub(crate) fn until_all_vote(lock: &Lock) {
 fn name(node: &Server) -> String {
     format!("127.0.0.1:{}", node.port().unwrap())
 }
+
+/// Makes a server the replica of another, and waits until the primary has its new identity: it
+/// may have begun to grant under the old one.
+fn replicate(replica: &Server, primary: &Server) {
+    let replid = || {
+        let info = primary.cmd(&["INFO", "replication"]);
+        let line = info.text().unwrap().lines().find(|line| line.starts_with("master_replid:"));
+        line.unwrap().to_owned()
+    };
+    let (before, port) = (replid(), primary.port().unwrap().to_string());
+    assert!(replica.cmd(&["REPLICAOF", "127.0.0.1", &port]).is_ok());
+    eventually(LIMIT, "its primary has another identity", || replid() != before);
+}

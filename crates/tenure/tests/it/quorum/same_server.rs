@@ -3,7 +3,7 @@
 use tenure::{AcquireError, NodeErrorKind, blocking::Client};
 use tenure_testkit::{Server, ServerKind, TempDir, eventually, scale, unique_key};
 
-use super::{Nodes, name};
+use super::{Nodes, name, replicate};
 use crate::{LIMIT, secs, servers};
 
 /// A server with a port and a socket, and the addresses of both.
@@ -85,8 +85,7 @@ fn a_known_second_address_gets_no_requests() {
 #[test]
 fn a_replica_has_no_vote_and_is_named() {
     let (nodes, key) = (Nodes::start(3), unique_key("role"));
-    let port = nodes.0[0].port().unwrap().to_string();
-    assert!(nodes.0[2].cmd(&["REPLICAOF", "127.0.0.1", &port]).is_ok());
+    replicate(&nodes.0[2], &nodes.0[0]);
     // Its primary has another identity since the replica came, and waits for the longest TTL.
     let lock = nodes.client().lock(&key).ttl(secs(1)).max_ttl(secs(1)).node_limit(LIMIT);
     lock.acquire_within(LIMIT).unwrap().release().unwrap();
