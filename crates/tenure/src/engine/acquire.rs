@@ -88,7 +88,7 @@ impl State {
                 }
                 AttemptResult::Queued { held, ticket, position } => {
                     event::contended(key, class, &held.holder);
-                    parked = self.nodes.first().tells_waiters();
+                    parked = self.nodes.first().notifies_waiters();
                     let next = if parked {
                         waiting.handle_queued(now, &held, ticket, position, random)
                     } else {
@@ -105,7 +105,7 @@ impl State {
                     let may_be_connecting = now < patience && is_slow(&none);
                     let next = match held {
                         Some(held) => waiting.handle_held(now, held.ttl_left, random),
-                        None if may_be_connecting || will_tell(&none) || is_busy_store(&none) => {
+                        None if may_be_connecting || may_agree(&none) || is_busy_store(&none) => {
                             waiting.handle_not_yet(now, random)
                         }
                         None => waiting.handle_unknown(now, random),
@@ -138,8 +138,8 @@ impl State {
 
     /// Sleeps until it is time to ask again, or until the waiter is notified.
     ///
-    /// For one that is parked in a queue the poller looks, from `next` on; the last try of its
-    /// wait it makes itself, at that very moment.
+    /// The poller polls for a waiter that is parked in a queue, from `next` on. The waiter makes
+    /// the last try of its wait itself, at that very moment.
     async fn pause(
         &self,
         acquisition: &Acquisition<'_>,
@@ -160,7 +160,7 @@ impl State {
             match event {
                 WaiterEvent::Acquire => return,
                 WaiterEvent::SuccessorWatch { grant_ttl_ms, granted } => {
-                    // It looks by itself, and it names the suspect.
+                    // It polls by itself, and it names the suspect.
                     drop(registration.take());
                     let now = clock::now();
                     until =
@@ -189,8 +189,8 @@ impl State {
     }
 }
 
-/// Whether a majority will be there when the nodes that may not vote yet do.
-fn will_tell(none: &NoQuorum) -> bool {
+/// Whether the nodes that granted and the ineligible ones are a majority together.
+fn may_agree(none: &NoQuorum) -> bool {
     let ineligible = none.failed.iter().filter(|error| error.is_ineligible()).count();
     ineligible > 0 && none.granted + ineligible >= none.needed
 }

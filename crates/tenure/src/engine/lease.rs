@@ -131,7 +131,7 @@ impl LeaseCell {
     fn why_over(&self) -> LossReason {
         let deadline = self.deadline.load(Ordering::Acquire);
         if deadline == RAN_OUT {
-            return self.why_told();
+            return self.reported_reason();
         }
         let excuse = Timestamp::from_nanos(self.excuse.load(Ordering::Acquire));
         let deadline = Timestamp::from_nanos(deadline);
@@ -144,7 +144,7 @@ impl LeaseCell {
     }
 
     /// Why its time ran out when that was last reported.
-    fn why_told(&self) -> LossReason {
+    fn reported_reason(&self) -> LossReason {
         match self.paused.load(Ordering::Acquire) {
             0 => LossReason::Expired,
             nanos => LossReason::Paused { pause: Duration::from_nanos(nanos) },
@@ -165,7 +165,7 @@ impl LeaseCell {
             }
             // It may be held again before the listener has run: it was lost nevertheless.
             if self.ran_out.load(Ordering::Acquire) != ran_out {
-                return self.why_told();
+                return self.reported_reason();
             }
             changed.await;
         }
@@ -190,7 +190,7 @@ impl LeaseCell {
             self.ran_out.fetch_add(1, Ordering::AcqRel);
         } else {
             let has_run_out = self.deadline.load(Ordering::Acquire) == RAN_OUT;
-            let first = if has_run_out { self.why_told() } else { reason };
+            let first = if has_run_out { self.reported_reason() } else { reason };
             // Already lost: the reason that was reported first is kept.
             _ = self.lost.set(first);
         }

@@ -219,17 +219,16 @@ pub(super) async fn each_until<T: Clone>(
 ) -> Vec<T> {
     let mut answers: Vec<_> = calls.iter().map(|_| None).collect();
     poll_fn(|cx| {
-        let (mut is_open, mut is_news) = (false, false);
+        let (mut is_open, mut is_new) = (false, false);
         for (call, answer) in calls.iter_mut().zip(&mut answers) {
             if answer.is_none() {
                 match call.as_mut().poll(cx) {
-                    Poll::Ready(result) => (*answer, is_news) = (Some(result), true),
+                    Poll::Ready(result) => (*answer, is_new) = (Some(result), true),
                     Poll::Pending => is_open = true,
                 }
             }
         }
-        let is_over =
-            !is_open || is_news && are_enough(answers.iter().flatten().cloned().collect());
+        let is_over = !is_open || is_new && are_enough(answers.iter().flatten().cloned().collect());
         if is_over { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;

@@ -16,7 +16,7 @@ pub(super) struct NodeHold {
     /// A request for the key was not answered: it may still arrive.
     pub(super) is_unsure: bool,
     /// The lease was resumed without a word from the node, which may have had the key before.
-    is_unheard: bool,
+    is_unanswered: bool,
     /// The lease was resumed: what the client before has asked may still arrive.
     is_taken_up: bool,
 }
@@ -41,11 +41,11 @@ impl NodeHold {
 
     /// Whether nothing of the lease is on the node, nor may yet arrive there.
     pub(super) fn is_vacant(&self) -> bool {
-        self.since.is_none() && !self.is_unheard && !self.may_be_made_anew()
+        self.since.is_none() && !self.is_unanswered && !self.may_still_be_set()
     }
 
     /// Whether a request for the key may still arrive.
-    fn may_be_made_anew(&self) -> bool {
+    fn may_still_be_set(&self) -> bool {
         self.is_unsure || self.residue.ambiguous
     }
 
@@ -56,7 +56,7 @@ impl NodeHold {
 
     /// The node did not answer when the lease was resumed.
     pub(super) fn unanswered() -> Self {
-        Self { is_unheard: true, is_taken_up: true, ..Self::default() }
+        Self { is_unanswered: true, is_taken_up: true, ..Self::default() }
     }
 }
 
@@ -102,7 +102,7 @@ impl Placement {
         Some(match answer {
             Ok(RenewalAnswer::Renewed) => {
                 let since = *hold.since.get_or_insert(now);
-                let may_be_new = has_run_out && hold.may_be_made_anew();
+                let may_be_new = has_run_out && hold.may_still_be_set();
                 if since <= self.proved && !may_be_new { KeyState::Ours } else { KeyState::Gone }
             }
             Ok(RenewalAnswer::Other(holder)) => {

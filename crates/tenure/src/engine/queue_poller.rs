@@ -138,7 +138,7 @@ impl QueuePoller {
 
     /// This process was stopped, longer than a provisional grant perhaps: its waiters may have been
     /// passed over, all but the first without a word.
-    fn look_for_all(&self, now: Timestamp) {
+    fn poll_for_all(&self, now: Timestamp) {
         let mut parked = self.parked.borrow_mut();
         let mut due = self.due.borrow_mut();
         for (at, id) in std::mem::take(&mut *due) {
@@ -210,7 +210,7 @@ fn ahead(pause: Duration) -> Duration {
 
 impl State {
     /// Polls for the waiters, for as long as the engine runs.
-    pub(super) async fn run_lookout(self: Rc<Self>) {
+    pub(super) async fn run_queue_poller(self: Rc<Self>) {
         let poller = &self.poller;
         loop {
             if poller.calls.get() >= MAX_CALLS {
@@ -225,7 +225,7 @@ impl State {
             }
             let now = clock::now();
             if now.since(next) >= OVERSLEPT {
-                poller.look_for_all(now);
+                poller.poll_for_all(now);
             }
             let batch = poller.take_due(now);
             if !batch.is_empty() {

@@ -27,14 +27,14 @@ impl State {
         task::spawn(async move {
             // Whether it counts, each renewal says.
             let answer = answer.await.map(|answer| answer.reply);
-            state.heard_late(id, node, &answer, false);
+            state.handle_late_answer(id, node, &answer, false);
         });
     }
 
     /// Takes an answer to a request for the key of a lease that a majority has granted before: in
     /// time for the vote, or after it. If the lease was released meanwhile, a release is behind
     /// the request.
-    pub(super) fn heard_late(
+    pub(super) fn handle_late_answer(
         &self,
         id: LeaseId,
         node: NodeId,

@@ -81,7 +81,7 @@ impl State {
         });
         task::spawn(Rc::clone(&self).run_renewals());
         task::spawn(Rc::clone(&self).run_watches());
-        task::spawn(Rc::clone(&self).run_lookout());
+        task::spawn(Rc::clone(&self).run_queue_poller());
         while let Some(command) = commands.recv().await {
             match command {
                 Command::Stop => {

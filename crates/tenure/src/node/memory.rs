@@ -138,7 +138,7 @@ impl Node for MemoryNode {
         self.call(op, limit)
     }
 
-    fn tells_waiters(&self) -> bool {
+    fn notifies_waiters(&self) -> bool {
         true
     }
 
@@ -194,7 +194,7 @@ mod tests {
     }
 
     /// Two clients of one table: one is notified of the other's release, as long as it subscribes.
-    async fn tell_each_other() {
+    async fn notify_each_other() {
         let key = LockKey::new("k").unwrap();
         let token = Token::new(7, &HolderLabel::new("h").unwrap());
         let (entries, number) = (Vec::new(), FencingToken::new(1));
@@ -206,8 +206,8 @@ mod tests {
         let open =
             || MemoryNode::open("memory://notifications".into(), Some("notifications"), None);
         let (holder, waiter) = (open(), open());
-        for (is_hearing, name) in [(true, "it listens"), (false, "it has stopped listening")] {
-            if is_hearing {
+        for (is_listening, name) in [(true, "it listens"), (false, "it has stopped listening")] {
+            if is_listening {
                 waiter.subscribe(&listener);
             } else {
                 waiter.unsubscribe(&listener);
@@ -215,15 +215,15 @@ mod tests {
             for op in [&take, &release] {
                 holder.call(op.clone(), Duration::MAX).await.unwrap();
             }
-            assert_eq!(is_notified(&listener).await, is_hearing, "{name}");
+            assert_eq!(is_notified(&listener).await, is_listening, "{name}");
             let listens = lock(&holder.shared).subscribers.contains_key(listener.channel());
-            assert_eq!(listens, is_hearing, "{name}");
+            assert_eq!(listens, is_listening, "{name}");
         }
     }
 
     #[test]
     fn clients_of_one_table_notify_each_other_of_a_release() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        tokio::task::LocalSet::new().block_on(&runtime, tell_each_other());
+        tokio::task::LocalSet::new().block_on(&runtime, notify_each_other());
     }
 }

@@ -66,7 +66,7 @@ pub(crate) trait Node: fmt::Debug {
     ) -> PendingReply;
 
     /// Whether waiters are notified of their turn. Where they are not, they poll.
-    fn tells_waiters(&self) -> bool;
+    fn notifies_waiters(&self) -> bool;
 
     /// Notifies the subscriber of each release of its lock, where the node can do that, until
     /// it unsubscribes.

@@ -181,8 +181,8 @@ impl Waiters {
         }
     }
 
-    /// Has every waiter look at once: messages may have been missed.
-    pub(super) fn all_look(&self) {
+    /// Wakes every waiter to try again at once: messages may have been missed.
+    pub(super) fn wake_all(&self) {
         let waiters: Vec<_> = self.by_token.borrow().values().filter_map(Weak::upgrade).collect();
         for waiter in waiters {
             waiter.notify(WaiterEvent::Acquire);

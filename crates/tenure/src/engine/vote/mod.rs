@@ -304,7 +304,7 @@ impl QuorumRound {
         for (index, node) in nodes.into_iter().enumerate() {
             let id_of_node = NodeId(index);
             if let Some(number) = node.granted_while_ineligible {
-                state.heard_late(id, id_of_node, &Ok(Reply::Granted(number)), true);
+                state.handle_late_answer(id, id_of_node, &Ok(Reply::Granted(number)), true);
             } else if let Some(number) = attempt.number(id_of_node) {
                 state.confirm_late(id, id_of_node, number);
             }
@@ -315,7 +315,7 @@ impl QuorumRound {
                 if let NodeResponse::Vote(answer) = response {
                     let answer = answer.map(|checked| checked.reply);
                     // This process may have been stopped meanwhile, and the others' keys ended.
-                    state.heard_late(id, node, &answer, clock::now() <= until);
+                    state.handle_late_answer(id, node, &answer, clock::now() <= until);
                 }
             }
         });

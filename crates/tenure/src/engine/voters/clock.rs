@@ -6,16 +6,16 @@ use tenure_core::{Drift, MarkerCheck, Timestamp, Ttl};
 
 /// What is known of the wall clock of a server.
 ///
-/// The server reads its clock between our request and its reply, so each look says between which
-/// two values it was ahead of ours. Two looks that cannot both be true of clocks that run at most
-/// 500 ppm wrong each, which is as far as `adjtimex` slews them, show a movement. It may be one
-/// step, many, or a clock that is made to run faster for a while, as `chronyd` does by up to 8 %
-/// (`maxslewrate` in chrony.conf(5)). However late a look is, it shows no movement that was not:
-/// it only says less.
+/// The server reads its clock between our request and its reply, so each reading bounds how far it
+/// was ahead of ours. Two readings show a movement if they cannot both be true of clocks that are
+/// each at most 500 ppm wrong, which is as far as `adjtimex` slews them. It may be one step, many,
+/// or a clock that is made to run faster for a while, as `chronyd` does by up to 8 %
+/// (`maxslewrate` in chrony.conf(5)). A late reply widens the bounds of a reading; it never shows a
+/// movement that did not happen.
 #[derive(Debug, Default)]
 pub(super) struct WallClock {
     /// Oldest first. The older they are, the fewer of them are kept.
-    looks: Vec<ClockReading>,
+    readings: Vec<ClockReading>,
     /// The movement that was logged last, and until when that made the node ineligible.
     logged: Option<(Duration, Timestamp)>,
 }
@@ -28,7 +28,7 @@ struct ClockReading {
     most: i64,
     /// Another run may be on another host: its clock is not compared with this.
     is_of_this_run: bool,
-    /// How far the clock went away from here until any later look, beyond what clocks do by
+    /// How far the clock went away from here until any later reading, beyond what clocks do by
     /// themselves. A key that was set here and is there still may end so much too early, or late.
     forward: Duration,
     back: Duration,
@@ -50,36 +50,36 @@ pub(super) struct ClockStep {
 
 impl WallClock {
     /// The node has reported its wall clock, in microseconds, to a request of that time.
-    pub(super) fn look(&mut self, sent: Timestamp, received: Timestamp, wall_us: u64) {
-        let look = ClockReading::new(sent, received, wall_us);
-        let this_run = self.looks.iter_mut().filter(|earlier| earlier.is_of_this_run);
-        this_run.for_each(|earlier| earlier.compare(&look));
-        let last = self.looks.last().filter(|last| last.is_of_this_run);
-        let is_told_better =
-            |last: &ClockReading| !last.has_moved() && last.is_better_known_than(&look);
-        if !last.is_some_and(is_told_better) {
-            self.looks.push(look);
+    pub(super) fn observe(&mut self, sent: Timestamp, received: Timestamp, wall_us: u64) {
+        let reading = ClockReading::new(sent, received, wall_us);
+        let this_run = self.readings.iter_mut().filter(|earlier| earlier.is_of_this_run);
+        this_run.for_each(|earlier| earlier.compare(&reading));
+        let last = self.readings.last().filter(|last| last.is_of_this_run);
+        let is_better_known =
+            |last: &ClockReading| !last.has_moved() && last.is_better_known_than(&reading);
+        if !last.is_some_and(is_better_known) {
+            self.readings.push(reading);
             self.thin_out();
         }
     }
 
     /// Another run answers, perhaps on another host. What the clock did is still true of its keys.
     pub(super) fn forget(&mut self) {
-        self.looks.iter_mut().for_each(|look| look.is_of_this_run = false);
+        self.readings.iter_mut().for_each(|reading| reading.is_of_this_run = false);
     }
 
     /// The last movement that matters at `now` where nobody has a longer TTL.
     pub(super) fn stepped(&mut self, now: Timestamp, longest: Ttl) -> Option<ClockStep> {
         let allowed = Drift::of(longest).get();
-        let nexts = self.looks.iter().skip(1);
-        let mut before = self.looks.iter().zip(nexts);
-        let (look, next) = before.rfind(|(look, _)| look.moved() > allowed)?;
-        // A key may have been set just before the next look.
+        let nexts = self.readings.iter().skip(1);
+        let mut before = self.readings.iter().zip(nexts);
+        let (reading, next) = before.rfind(|(reading, _)| reading.moved() > allowed)?;
+        // A key may have been set just before the next reading.
         let (seen, until) = (next.received, next.received + MarkerCheck::span(longest));
         if now >= until {
             return None;
         }
-        let (by, is_forward) = (look.moved(), look.forward > look.back);
+        let (by, is_forward) = (reading.moved(), reading.forward > reading.back);
         // It may go on and on, which is logged again once it is twice as bad.
         let known = self.logged.filter(|(logged, over)| now < *over && by <= *logged * 2);
         let (logged, over) = known.unwrap_or((by, until));
@@ -89,22 +89,22 @@ impl WallClock {
 
     /// How far it is ahead of ours, in microseconds.
     pub(super) fn ahead_us(&self) -> Option<i64> {
-        self.looks.last().filter(|look| look.is_of_this_run).map(|look| look.least)
+        self.readings.last().filter(|reading| reading.is_of_this_run).map(|reading| reading.least)
     }
 
-    /// Drops looks until two neighbours are about half as far apart as they are old. What one
-    /// that is dropped had shown, the one before it shows from then on.
+    /// Drops readings until two neighbours are about half as far apart as they are old. What a
+    /// dropped reading showed, the one before it shows from then on.
     fn thin_out(&mut self) {
-        let Some(now) = self.looks.last().map(|look| look.received) else { return };
+        let Some(now) = self.readings.last().map(|reading| reading.received) else { return };
         let mut from = 0_usize;
-        while let Some([before, look, after]) =
-            self.looks.get_mut(from..).and_then(|looks| looks.first_chunk_mut())
+        while let Some([before, reading, after]) =
+            self.readings.get_mut(from..).and_then(|readings| readings.first_chunk_mut())
         {
             let span = after.received.since(before.received);
-            if span * 2 <= now.since(after.received) && before.can_tell_for(look) {
-                before.forward = before.forward.max(look.forward);
-                before.back = before.back.max(look.back);
-                self.looks.remove(from + 1);
+            if span * 2 <= now.since(after.received) && before.stands_for(reading) {
+                before.forward = before.forward.max(reading.forward);
+                before.back = before.back.max(reading.back);
+                self.readings.remove(from + 1);
             } else {
                 from += 1;
             }
@@ -148,9 +148,9 @@ impl ClockReading {
         self.moved() > least_drift()
     }
 
-    /// Whether keys that were set at a later look may be taken for keys that were set here. Not
-    /// across a step: the node would not become eligible in time.
-    fn can_tell_for(&self, later: &Self) -> bool {
+    /// Whether keys that were set at a later reading may be treated as if they were set at this
+    /// one. Not across a step: the node would not become eligible in time.
+    fn stands_for(&self, later: &Self) -> bool {
         self.moved() <= later.moved() * 2 + least_drift()
     }
 
@@ -194,11 +194,11 @@ mod tests {
         Ttl::new(Duration::from_secs(secs)).unwrap()
     }
 
-    /// A clock that shows so many milliseconds at these looks, each sent and received then.
-    fn clock(looks: &[(u64, u64, u64)]) -> WallClock {
+    /// A clock that shows so many milliseconds at these readings, each sent and received then.
+    fn clock(readings: &[(u64, u64, u64)]) -> WallClock {
         let mut clock = WallClock::default();
-        for (sent, received, wall) in looks {
-            clock.look(at(*sent), at(*received), wall * 1_000);
+        for (sent, received, wall) in readings {
+            clock.observe(at(*sent), at(*received), wall * 1_000);
         }
         clock
     }
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(stepped(&mut stopped, 42_000, 10), None);
         let mut read_late = clock(&[(0, 0, 50_000), (1_000, 41_000, 90_900)]);
         assert_eq!(stepped(&mut read_late, 41_000, 10), None);
-        // The look from before the stop says more, and is kept.
+        // The reading from before the stop says more, and is kept.
         let mut stepped_then =
             clock(&[(0, 0, 50_000), (1_000, 41_000, 51_000), (42_000, 42_000, 93_000)]);
         assert_eq!(stepped(&mut stepped_then, 42_000, 10), Some((true, 958)));
@@ -245,8 +245,8 @@ mod tests {
 
     #[test]
     fn small_and_large_steps_do_not_hide_each_other() {
-        let looks = [(0, 0, 50_000), (1_000, 1_000, 91_000), (11_000, 11_000, 101_150)];
-        let mut clock = clock(&looks);
+        let readings = [(0, 0, 50_000), (1_000, 1_000, 91_000), (11_000, 11_000, 101_150)];
+        let mut clock = clock(&readings);
         assert_eq!(stepped(&mut clock, 11_001, 30), Some((true, 40_139)), "both, since 0");
         assert_eq!(stepped(&mut clock, 11_001, 10), Some((true, 140)), "since 1 s");
         assert_eq!(stepped(&mut clock, 1_000 + 30_302, 30), None);
@@ -269,8 +269,8 @@ mod tests {
         assert_eq!(stepped(&mut clock, 30_000 + 30_302, 30), None);
     }
 
-    /// One that runs 2 % fast, at looks that are each too close to the one before to tell, for as
-    /// long as it does.
+    /// A clock that keeps running 2 % fast, though each reading is too close to the one before to
+    /// show it.
     #[test]
     fn a_fast_clock_is_noticed_however_often_it_is_read() {
         for pause in [1, 7, 100, 1_000] {
@@ -278,10 +278,10 @@ mod tests {
             let mut clock = clock(&fast.collect::<Vec<_>>());
             let step = clock.stepped(at(120_000), ttl(30)).expect("302 ms in 16 s");
             assert!(step.is_forward && step.by < Duration::from_millis(1_000), "{step:?}");
-            assert!(clock.looks.len() < 80, "{} looks", clock.looks.len());
+            assert!(clock.readings.len() < 80, "{} readings", clock.readings.len());
             // A minute at the right rate: all keys of before are over.
             for now in (120_000..180_000).step_by(100) {
-                clock.look(at(now), at(now), (now + 2_400) * 1_000);
+                clock.observe(at(now), at(now), (now + 2_400) * 1_000);
             }
             assert!(clock.stepped(at(180_000), ttl(30)).is_none(), "every {pause} ms");
         }
@@ -293,7 +293,7 @@ mod tests {
         let (mut clock, mut logged) = (WallClock::default(), Vec::new());
         for now in (0..60_000).step_by(10) {
             let step = if now < 50_000 { 0 } else { 40_000 };
-            clock.look(at(now), at(now), now * 1_080 + step * 1_000);
+            clock.observe(at(now), at(now), now * 1_080 + step * 1_000);
             let step = clock.stepped(at(now), ttl(30)).filter(|step| step.is_first);
             logged.extend(step.map(|step| (now, step.by.as_secs())));
         }
@@ -313,7 +313,7 @@ mod tests {
                     _ => 1_500,
                 };
                 let offset = if is_forward { offset } else { 2_500 - offset };
-                clock.look(at(now), at(now), (now + offset) * 1_000);
+                clock.observe(at(now), at(now), (now + offset) * 1_000);
             }
             let step = clock.stepped(at(40_000), ttl(30)).expect("499 ms are above 302");
             assert_eq!((step.is_forward, step.by.as_millis()), (is_forward, 499));
@@ -326,7 +326,7 @@ mod tests {
         let mut clock = WallClock::default();
         for now in (0..60_000).step_by(10) {
             let step = if now < 20_000 { 0 } else { 1_000 };
-            clock.look(at(now), at(now), (now + step) * 1_000);
+            clock.observe(at(now), at(now), (now + step) * 1_000);
         }
         assert_eq!(clock.stepped(at(50_301), ttl(30)).unwrap().seen, at(20_000));
         assert!(clock.stepped(at(50_302), ttl(30)).is_none());
@@ -336,15 +336,15 @@ mod tests {
     fn readings_of_another_server_instance_are_not_compared() {
         let mut clock = clock(&[(0, 0, 50_000)]);
         clock.forget();
-        clock.look(at(1_000), at(1_000), 91_000_000);
+        clock.observe(at(1_000), at(1_000), 91_000_000);
         assert_eq!(stepped(&mut clock, 1_000, 10), None);
     }
 
     #[test]
     fn the_largest_reading_is_accepted() {
         let mut clock = WallClock::default();
-        clock.look(at(0), at(0), u64::MAX);
-        clock.look(at(1), Timestamp::MAX, 0);
+        clock.observe(at(0), at(0), u64::MAX);
+        clock.observe(at(1), Timestamp::MAX, 0);
         assert_eq!(clock.ahead_us(), Some(-i64::try_from(u64::MAX / 1_000).unwrap()));
     }
 }

@@ -8,8 +8,8 @@
 //! address of a server counts for nothing at all.
 //!
 //! That a server may have forgotten says its own marker, with each answer: a client that has never
-//! met the server sees it, too. Clocks and second addresses are known by looking on; what is known
-//! of them holds for all locks. For how long a node is ineligible depends on the longest TTL that
+//! met the server sees it, too. Clock steps and second addresses are found by observation; what is
+//! known of them holds for all locks. How long a node is ineligible depends on the longest TTL that
 //! anybody takes the lock with.
 
 mod clock;
@@ -60,7 +60,7 @@ impl Voters {
             | Reply::Clock { wall_us },
         ) = answer.as_ref().map(Reply::unchecked)
         {
-            record.clock.look(sent, local::now(), *wall_us);
+            record.clock.observe(sent, local::now(), *wall_us);
         }
         record.is_counted()
     }
@@ -120,9 +120,9 @@ impl Voters {
 
 /// Looks whom the connections have met since the last time, in the order of the addresses.
 fn meet(records: &mut [VoterRecord]) {
-    records.iter_mut().for_each(VoterRecord::look_at_role);
+    records.iter_mut().for_each(VoterRecord::check_role);
     for index in 0..records.len() {
-        if !records.get(index).is_some_and(VoterRecord::has_news) {
+        if !records.get(index).is_some_and(VoterRecord::has_changed) {
             continue;
         }
         let others = records.iter().enumerate().filter(|(other, _)| *other != index);

@@ -53,7 +53,7 @@ impl VoterRecord {
 
     /// Whether its connection has met an instance that is not known yet, or it may be no second
     /// address any more.
-    pub(super) fn has_news(&self) -> bool {
+    pub(super) fn has_changed(&self) -> bool {
         let met = self.node.instance();
         self.same_as.is_some()
             || met.as_ref().map(Rc::as_ptr) != self.instance.as_ref().map(Rc::as_ptr)
@@ -84,7 +84,7 @@ impl VoterRecord {
     }
 
     /// Logs, once, a server that is no primary.
-    pub(super) fn look_at_role(&mut self) {
+    pub(super) fn check_role(&mut self) {
         let trouble = self.node.trouble();
         let is_none = trouble.is_some_and(|error| error.kind() == NodeErrorKind::ReadOnly);
         if is_none && !self.logged.not_primary {

@@ -36,7 +36,7 @@ impl Node for Known {
         unreachable!("nobody waits for it")
     }
 
-    fn tells_waiters(&self) -> bool {
+    fn notifies_waiters(&self) -> bool {
         false
     }
 
@@ -168,8 +168,8 @@ fn a_server_whose_clock_stepped_is_ineligible_even_with_its_keys() {
     let (nodes, mut records) = nodes(1, true);
     runs(&nodes[0], "one", false);
     meet(&mut records);
-    records[0].clock.look(at(0), at(0), 50_000_000);
-    records[0].clock.look(at(1_000), at(1_000), 91_000_000);
+    records[0].clock.observe(at(0), at(0), 50_000_000);
+    records[0].clock.observe(at(1_000), at(1_000), 91_000_000);
     assert_eq!(reason(&mut records[0], 11_101, 10), Some(NodeErrorKind::ClockStepped));
     assert_eq!(reason(&mut records[0], 11_102, 10), None);
 }
@@ -181,12 +181,12 @@ fn the_clock_of_another_server_instance_is_not_compared() {
         let (nodes, mut records) = nodes(1, true);
         runs(&nodes[0], "one", false);
         meet(&mut records);
-        records[0].clock.look(at(0), at(0), 50_000_000);
+        records[0].clock.observe(at(0), at(0), 50_000_000);
         if is_another {
             runs(&nodes[0], "two", true);
         }
         meet(&mut records);
-        records[0].clock.look(at(1_000), at(1_000), 91_000_000);
+        records[0].clock.observe(at(1_000), at(1_000), 91_000_000);
         assert_eq!(reason(&mut records[0], 1_000, 10), ineligible);
     }
 }
@@ -198,7 +198,7 @@ fn one_wrong_clock_of_three_changes_no_proposal() {
         let voters = Voters::new(nodes.into_iter().map(|node| (node as Rc<dyn Node>, 0, false)));
         let clocks = [50_000, wrong_us, 51_000];
         for (record, wall_us) in voters.records.borrow_mut().iter_mut().zip(clocks) {
-            record.clock.look(at(0), at(0), wall_us);
+            record.clock.observe(at(0), at(0), wall_us);
         }
         let ahead = voters.ahead_us().unwrap();
         assert!((50_000..=51_000).contains(&ahead), "{ahead}");

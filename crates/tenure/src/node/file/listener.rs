@@ -42,7 +42,7 @@ async fn deliver(waiters: &Waiters, channel: &Channel, socket: &UnixDatagram) ->
             }
             if count == MIN_ROOM {
                 // So many in a row may have filled the socket, and others may be lost.
-                waiters.all_look();
+                waiters.wake_all();
             }
         }
     }

@@ -131,7 +131,7 @@ impl Node for FileNode {
         self.ask(op, limit)
     }
 
-    fn tells_waiters(&self) -> bool {
+    fn notifies_waiters(&self) -> bool {
         true
     }
 

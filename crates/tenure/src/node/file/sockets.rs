@@ -83,11 +83,11 @@ impl Sockets {
         for entry in entries.take(MAX_SWEPT) {
             let name = entry.file_name();
             let is_draft = name.as_encoded_bytes().starts_with(DRAFT.as_bytes());
-            let is_young = || {
+            let is_recent = || {
                 let made = entry.metadata().and_then(|metadata| metadata.modified());
                 made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age < MAX_DRAFT))
             };
-            if !(is_draft && is_young()) && open.is_dead(&name) {
+            if !(is_draft && is_recent()) && open.is_dead(&name) {
                 _ = fs::remove_file(entry.path());
             }
         }
@@ -115,7 +115,7 @@ impl Probe<'_> {
     }
 
     /// Sends a message. One that finds no room is lost. Its receiver then has so many others to
-    /// read that it lets all of its waiters look.
+    /// read that it wakes all of its waiters.
     pub(super) fn send(&self, notification: &Notification) {
         if let (Some(name), Some(open)) = (name_of(notification.to()), self.open()) {
             _ = open.socket.send_to(notification.text().as_bytes(), open.path(name));

@@ -184,7 +184,7 @@ impl Node for RedisNode {
         self.ask(op, Some((Rc::clone(waiter), context)), limit)
     }
 
-    fn tells_waiters(&self) -> bool {
+    fn notifies_waiters(&self) -> bool {
         self.shared.notifications.get() != Notifications::Unavailable
     }
 
@@ -369,8 +369,8 @@ async fn run(shared: Rc<Shared>) {
         shared.unsafe_to_close.set(false);
         // The next connection begins with all that is wanted then.
         shared.to_listen.take();
-        // Their messages may be lost: they look, which also makes the next connection.
-        shared.waiters.all_look();
+        // Their messages may be lost: they try again, which also makes the next connection.
+        shared.waiters.wake_all();
         event::node_lost(&error, shared.trouble.borrow().is_none());
         // What was not sent yet goes over the next connection.
         if lasted.is_none() {

@@ -43,20 +43,22 @@ impl Connection {
                 if self.pubsub.is_mute()
                     && self.shared.notifications.get() == Notifications::Assumed
                 {
-                    self.heard_nothing();
+                    self.mark_unavailable();
                 }
                 self.shared.measure(clock::now().since(sent));
                 self.has_rights |= proves_rights && matches!(incoming, Incoming::Reply(_));
                 self.reply(request, in_full, incoming)
             }
             Some(Expected::Subscribed) => {
-                self.heard_nothing();
+                self.mark_unavailable();
                 Ok(())
             }
             Some(Expected::Proof) => {
                 match incoming {
-                    Incoming::Reply(answer) if self.pubsub.is_counted(&answer) => self.believe(),
-                    _ => self.heard_nothing(),
+                    Incoming::Reply(answer) if self.pubsub.is_counted(&answer) => {
+                        self.mark_verified();
+                    }
+                    _ => self.mark_unavailable(),
                 }
                 Ok(())
             }
@@ -116,7 +118,7 @@ impl Connection {
             None => {}
         }
         match self.pubsub.receive(fields) {
-            ChannelMessage::Own => self.believe(),
+            ChannelMessage::Own => self.mark_verified(),
             ChannelMessage::Notification(wake) => self.shared.waiters.deliver(wake),
             ChannelMessage::Subscribed => {
                 if matches!(self.in_flight.next(), Some(Expected::Subscribed)) {
@@ -128,16 +130,16 @@ impl Connection {
     }
 
     /// It is verified that the server notifies waiters of their turn, when both halves are here.
-    fn believe(&self) {
+    fn mark_verified(&self) {
         if self.pubsub.is_verified() && self.shared.notifications.get() == Notifications::Assumed {
             self.shared.notifications.set(Notifications::Verified);
         }
     }
 
     /// The server does not notify waiters of their turn: from now on they poll.
-    fn heard_nothing(&self) {
+    fn mark_unavailable(&self) {
         self.shared.notifications.set(Notifications::Unavailable);
-        self.shared.waiters.all_look();
+        self.shared.waiters.wake_all();
     }
 
     fn reply(
