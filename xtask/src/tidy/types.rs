@@ -1,13 +1,13 @@
-//! One type, one name, in all that is published.
+//! One type, one name, in the whole workspace.
 
 use std::collections::BTreeMap;
 
 use super::{Finding, SourceFile};
 
-/// Types of published crates that have the name of another. The blocking API has twins of the
+/// Types of the workspace that have the name of another. The blocking API has twins of the
 /// async one, and other systems have twins of what Linux offers.
 pub(super) fn of_one_name(sources: &[SourceFile]) -> Vec<Finding> {
-    let published = sources.iter().filter(|source| {
+    let candidates = sources.iter().filter(|source| {
         let path = source.path.as_str();
         CRATES.iter().any(|start| path.starts_with(start))
             && !TWINS.iter().any(|twin| path.contains(twin))
@@ -16,8 +16,8 @@ pub(super) fn of_one_name(sources: &[SourceFile]) -> Vec<Finding> {
     });
     let mut first: BTreeMap<&str, &str> = BTreeMap::new();
     let mut findings = Vec::new();
-    for source in published {
-        let code = source.lines().take_while(|(_, text)| !text.starts_with("#[cfg(test)]"));
+    for source in candidates {
+        let code = without_test_items(source);
         for (line, name) in code.filter_map(|(line, text)| Some((line, type_in(text)?))) {
             if let Some(other) = first.get(name).filter(|other| **other != source.path) {
                 let what = format!("another type in {other} is called {name:?}, too");
@@ -35,6 +35,17 @@ fn is_test(source: &SourceFile) -> bool {
     source.text.contains("#[test]") && !source.text.contains("#[cfg(test)]")
 }
 
+/// Lines outside of items for tests. Each of these ends with `}` or `;` at the margin.
+fn without_test_items(source: &SourceFile) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_test = false;
+    source.lines().filter(move |(_, text)| {
+        let was_in_test = in_test;
+        let ends = !text.starts_with(' ') && (text.ends_with('}') || text.ends_with(';'));
+        in_test = text.starts_with("#[cfg(test)]") || in_test && !ends;
+        !in_test && !was_in_test
+    })
+}
+
 /// The type that a line declares. An alias within an `impl` is none of its own.
 fn type_in(text: &str) -> Option<&str> {
     let item = text.trim_start();
@@ -49,7 +60,15 @@ fn type_in(text: &str) -> Option<&str> {
     name.get(..end).filter(|name| is_type && !name.is_empty())
 }
 
-const CRATES: [&str; 3] = ["crates/core/src/", "crates/tenure/src/", "crates/cli/src/"];
+const CRATES: [&str; 7] = [
+    "crates/core/src/",
+    "crates/tenure/src/",
+    "crates/cli/src/",
+    "crates/sim/src/",
+    "crates/bench/src/",
+    "crates/testkit/src/",
+    "xtask/src/",
+];
 
 const TWINS: [&str; 2] = ["/blocking/", "/elsewhere.rs"];
 
@@ -63,16 +82,20 @@ mod tests {
         let one = "pub struct Lease {\n}\nimpl A for Lease {\n    type Error = B;\n}\n";
         let two = "    pub(crate) enum Lease<'a> {\ntype Lease = u8;\nstruct Leases(u8);\n\
             #[cfg(test)]\nstruct Lease;\n";
+        let three = "#[cfg(test)]\nmod random;\nstruct Lease;\n\
+            #[cfg(test)]\nmod tests {\n    struct Lease;\n}\nenum Lease {}\n";
         let files = [
             source("crates/core/src/lease.rs", one),
             source("crates/tenure/src/guard.rs", two),
             source("crates/tenure/src/blocking/mod.rs", one),
             source("crates/cli/src/system/elsewhere.rs", one),
             source("crates/sim/src/lease.rs", one),
+            source("crates/sim/tests/it/lease.rs", one),
+            source("crates/testkit/src/lease.rs", three),
             source("crates/core/src/lease/tests.rs", "struct Lease;\n#[test]\nfn a() {}\n"),
         ];
         let found = of_one_name(&files);
-        assert_eq!(lines(&found), [1, 2]);
+        assert_eq!(lines(&found), [1, 2, 1, 3, 8]);
         assert!(found[0].to_string().starts_with("crates/tenure/src/guard.rs:1: another type in"));
     }
 }
