@@ -1,4 +1,4 @@
-//! What a fake server needs to know of tenure's own language: who asked for which script.
+//! What a fake server must know of the protocol: which script a client requests.
 
 use tenure_core::script;
 use tenure_testkit::FakeAnswer;
@@ -6,9 +6,9 @@ use tenure_testkit::FakeAnswer;
 /// What the names of scripts begin with that check the server's marker.
 const CHECKED: &str = "checked ";
 
-/// One script that a client asked for.
+/// A request to run a script.
 #[derive(Clone, Debug)]
-pub(crate) struct NodeRequest {
+pub(crate) struct ScriptRequest {
     pub(crate) script: &'static str,
     /// The server is asked whether it may vote, too.
     is_checked: bool,
@@ -17,8 +17,8 @@ pub(crate) struct NodeRequest {
     pub(crate) token: String,
 }
 
-impl NodeRequest {
-    /// Reads a command; `None` when it is no script.
+impl ScriptRequest {
+    /// Reads a command; `None` if it runs no script.
     pub(crate) fn read(command: &[Vec<u8>]) -> Option<Self> {
         let text = |at: usize| Some(String::from_utf8_lossy(command.get(at)?).into_owned());
         if !text(0)?.starts_with("EVAL") {
@@ -45,7 +45,7 @@ impl NodeRequest {
         reply.into_bytes()
     }
 
-    /// What a server says that does as it is asked.
+    /// What a sound server answers.
     pub(crate) fn obeyed(&self) -> FakeAnswer {
         match self.script {
             "release" => self.reply(&["released", &self.token, "nobody"]),
@@ -78,7 +78,7 @@ pub(crate) fn greet(command: &[Vec<u8>], run: &str) -> Option<FakeAnswer> {
 
 /// Greets and obeys.
 pub(crate) fn obey(command: &[Vec<u8>]) -> FakeAnswer {
-    let asked = || NodeRequest::read(command).expect("a greeting or a script").obeyed();
+    let asked = || ScriptRequest::read(command).expect("a greeting or a script").obeyed();
     greet(command, "run").unwrap_or_else(asked)
 }
 
@@ -92,7 +92,7 @@ fn proven(channel: &[u8]) -> FakeAnswer {
 
 /// The script by which a client verifies that messages reach it: it counts the receivers.
 fn is_proof(command: &[Vec<u8>]) -> bool {
-    let is_script = NodeRequest::read(command).is_some();
+    let is_script = ScriptRequest::read(command).is_some();
     command.len() == 4 && command[0] == b"EVAL" && command[2] == b"0" && !is_script
 }
 
@@ -101,6 +101,6 @@ pub(crate) fn is_kill(command: &[Vec<u8>]) -> bool {
 }
 
 /// Every script that was asked for so far.
-pub(crate) fn asked(commands: &[Vec<Vec<u8>>]) -> Vec<NodeRequest> {
-    commands.iter().filter_map(|command| NodeRequest::read(command)).collect()
+pub(crate) fn asked(commands: &[Vec<Vec<u8>>]) -> Vec<ScriptRequest> {
+    commands.iter().filter_map(|command| ScriptRequest::read(command)).collect()
 }

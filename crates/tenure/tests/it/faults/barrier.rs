@@ -12,7 +12,7 @@ use tenure::NodeErrorKind;
 use tenure_testkit::{FakeAnswer, FakeServer, Proxy, Server, eventually, unique_key};
 
 use super::{LIMIT, connect, eventually_free, is_free, kind_of, private};
-use crate::fake::{self, NodeRequest};
+use crate::fake::{self, ScriptRequest};
 
 /// Long: what is gone was released, and has not ended.
 const TTL: Duration = Duration::from_secs(600);
@@ -60,7 +60,7 @@ fn broken_once(
             if let Some(answer) = later(connection, &command) {
                 return answer;
             }
-            match NodeRequest::read(&command) {
+            match ScriptRequest::read(&command) {
                 Some(asked) if asked.script == "acquire" && connection == 0 => FakeAnswer::Close,
                 _ => fake::obey(&command),
             }
@@ -90,8 +90,9 @@ fn last_kill(fake: &FakeServer) -> usize {
 }
 
 fn first_release(fake: &FakeServer) -> usize {
-    let is_release =
-        |command: &Vec<Vec<u8>>| NodeRequest::read(command).is_some_and(|a| a.script == "release");
+    let is_release = |command: &Vec<Vec<u8>>| {
+        ScriptRequest::read(command).is_some_and(|a| a.script == "release")
+    };
     fake.commands().iter().position(is_release).expect("a release")
 }
 

@@ -18,7 +18,7 @@ use super::{
     shared,
 };
 use crate::{
-    fake::{self, NodeRequest},
+    fake::{self, ScriptRequest},
     ms,
 };
 
@@ -245,7 +245,7 @@ fn after_close_every_handle_returns_engine_stopped() {
 #[test]
 fn a_release_behind_an_unanswered_request_is_not_cut_off() {
     let fake = FakeServer::unix(|_| {
-        |command: Vec<Vec<u8>>| match NodeRequest::read(&command) {
+        |command: Vec<Vec<u8>>| match ScriptRequest::read(&command) {
             Some(_) => FakeAnswer::Send(Vec::new()),
             None => fake::obey(&command),
         }

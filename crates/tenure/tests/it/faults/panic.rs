@@ -82,9 +82,9 @@ impl Subscriber for Faulty {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut says = NodeResponse(String::new());
-        event.record(&mut says);
-        assert!(says.0 != self.at, "a fault of the user's subscriber");
+        let mut message = EventMessage(String::new());
+        event.record(&mut message);
+        assert!(message.0 != self.at, "a fault of the user's subscriber");
     }
 
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
@@ -97,9 +97,9 @@ impl Subscriber for Faulty {
     fn exit(&self, _: &span::Id) {}
 }
 
-struct NodeResponse(String);
+struct EventMessage(String);
 
-impl Visit for NodeResponse {
+impl Visit for EventMessage {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         if field.name() == "message" {
             self.0 = format!("{value:?}");

@@ -10,7 +10,7 @@ use tenure::{NodeErrorKind, ReleaseError, Wait, blocking};
 use tenure_testkit::{FakeAnswer, FakeServer, Proxy, eventually, unique_key};
 
 use super::{LIMIT, TTL, connect, kind_of, ms, private, shared, value};
-use crate::fake::{self, NodeRequest};
+use crate::fake::{self, ScriptRequest};
 
 fn waiting(client: &blocking::Client) -> blocking::Lock {
     client.lock(unique_key("reconnect")).ttl(TTL * 100).wait(Wait::Within(LIMIT))
@@ -85,7 +85,7 @@ fn the_connection_is_reopened_after_each_failure() {
 #[test]
 fn two_time_outs_in_a_row_end_a_connection() {
     let fake = FakeServer::tcp(|connection| {
-        move |command: Vec<Vec<u8>>| match NodeRequest::read(&command) {
+        move |command: Vec<Vec<u8>>| match ScriptRequest::read(&command) {
             Some(_) if connection == 0 => FakeAnswer::Send(Vec::new()),
             _ => fake::obey(&command),
         }
@@ -102,7 +102,7 @@ fn two_time_outs_in_a_row_end_a_connection() {
 fn answers_late_once() -> FakeServer {
     FakeServer::tcp(|connection| {
         let (mut is_next, mut late) = (connection == 0, Vec::new());
-        move |command: Vec<Vec<u8>>| match (NodeRequest::read(&command), fake::obey(&command)) {
+        move |command: Vec<Vec<u8>>| match (ScriptRequest::read(&command), fake::obey(&command)) {
             (Some(_), FakeAnswer::Send(reply)) if std::mem::take(&mut is_next) => {
                 late = reply;
                 FakeAnswer::Send(Vec::new())
@@ -155,7 +155,7 @@ fn a_connection_without_a_greeting_is_closed() {
 #[test]
 fn a_request_during_a_blip_is_sent_over_the_next_connection() {
     let fake = FakeServer::tcp(|_| {
-        move |command: Vec<Vec<u8>>| match (NodeRequest::read(&command), fake::obey(&command)) {
+        move |command: Vec<Vec<u8>>| match (ScriptRequest::read(&command), fake::obey(&command)) {
             (Some(_), FakeAnswer::Send(reply)) => FakeAnswer::SendAndClose(reply),
             (_, answer) => answer,
         }

@@ -11,16 +11,16 @@ use tenure_testkit::{FakeAnswer, FakeServer, Proxy, eventually, unique_key};
 use super::{
     LIMIT, TTL, connect, eventually_free, is_free, kind_of, ms, node_error, shared, value,
 };
-use crate::fake::{self, NodeRequest};
+use crate::fake::{self, ScriptRequest};
 
 /// One reply belongs to another request: nothing of that connection can be believed any more.
 #[test]
 fn a_mismatched_reply_ends_the_connection_and_leaves_all_outcomes_unknown() {
-    let waiting: Arc<Mutex<Option<NodeRequest>>> = Arc::default();
+    let waiting: Arc<Mutex<Option<ScriptRequest>>> = Arc::default();
     let fake = FakeServer::tcp(move |connection| {
         let waiting = Arc::clone(&waiting);
         move |command: Vec<Vec<u8>>| {
-            let Some(asked) = NodeRequest::read(&command).filter(|_| connection == 0) else {
+            let Some(asked) = ScriptRequest::read(&command).filter(|_| connection == 0) else {
                 return fake::obey(&command);
             };
             match waiting.lock().unwrap().replace(asked.clone()) {
@@ -55,7 +55,7 @@ fn a_mismatched_reply_ends_the_connection_and_leaves_all_outcomes_unknown() {
 #[test]
 fn a_release_with_a_mismatched_reply_is_unconfirmed() {
     let fake = FakeServer::tcp(|connection| {
-        move |command: Vec<Vec<u8>>| match NodeRequest::read(&command) {
+        move |command: Vec<Vec<u8>>| match ScriptRequest::read(&command) {
             Some(mut asked) if asked.script == "release" && connection == 0 => {
                 asked.number = "4711".into();
                 asked.obeyed()
@@ -123,7 +123,7 @@ fn a_reply_right_before_the_end_of_the_connection_is_read() {
     for round in 0..20 {
         let fake = FakeServer::tcp(|_| {
             |command: Vec<Vec<u8>>| match fake::obey(&command) {
-                FakeAnswer::Send(reply) if NodeRequest::read(&command).is_some() => {
+                FakeAnswer::Send(reply) if ScriptRequest::read(&command).is_some() => {
                     FakeAnswer::SendAndClose(reply)
                 }
                 other => other,

@@ -10,7 +10,7 @@ use tenure_testkit::{FakeAnswer, FakeServer, eventually, unique_key};
 
 use crate::{
     LIMIT,
-    fake::{NodeRequest, greet},
+    fake::{ScriptRequest, greet},
     secs,
 };
 
@@ -22,7 +22,7 @@ fn cut(script: &'static str, after: &Arc<AtomicUsize>) -> FakeServer {
         let after = Arc::clone(&after);
         move |command| {
             greet(&command, "run").unwrap_or_else(|| {
-                let asked = NodeRequest::read(&command).expect("a script");
+                let asked = ScriptRequest::read(&command).expect("a script");
                 let FakeAnswer::Send(reply) = asked.obeyed() else { unreachable!("it obeys") };
                 let bytes = after.load(Ordering::SeqCst);
                 match asked.script == script && bytes < reply.len() {

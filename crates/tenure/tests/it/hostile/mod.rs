@@ -19,7 +19,7 @@ use tenure_testkit::{FakeServer, Server, ServerKind, Trick, eventually, unique_k
 
 pub(crate) use client::PROGRAMS;
 
-use crate::{LIMIT, fake::NodeRequest, program::Program, servers};
+use crate::{LIMIT, fake::ScriptRequest, program::Program, servers};
 
 /// Which replies are spoiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ enum Stage {
 
 impl Stage {
     fn means(self, command: &[Vec<u8>]) -> bool {
-        match (self, NodeRequest::read(command).map(|asked| asked.script)) {
+        match (self, ScriptRequest::read(command).map(|asked| asked.script)) {
             (Self::Greeting, None) => matches!(command[0].as_slice(), b"HELLO" | b"INFO"),
             (Self::Acquire, Some("acquire" | "confirm")) => true,
             (Self::Renewal, Some("renew")) => true,
@@ -80,12 +80,12 @@ impl<'a> Scene<'a> {
         Self { honest, key, stage, client, _hostile: hostile }
     }
 
-    fn ask(&mut self, stage: Stage, what: &str) -> KeyState {
+    fn ask(&mut self, stage: Stage, what: &str) -> ClientReply {
         *self.stage.lock().unwrap() = stage;
         self.client.tell(what);
         let said = self.client.hear();
         *self.stage.lock().unwrap() = Stage::None;
-        KeyState(said)
+        ClientReply(said)
     }
 
     /// On how many servers the key is that token.
@@ -116,7 +116,7 @@ impl<'a> Scene<'a> {
         answer
     }
 
-    fn holds(&mut self) -> KeyState {
+    fn holds(&mut self) -> ClientReply {
         let said = self.ask(Stage::None, "acquire");
         assert_eq!(said.word(), "granted", "{said}");
         said
@@ -167,9 +167,9 @@ impl<'a> Scene<'a> {
 }
 
 /// A line of the client: a word, a number, a token or a reason.
-struct KeyState(String);
+struct ClientReply(String);
 
-impl KeyState {
+impl ClientReply {
     fn word(&self) -> &str {
         self.0.split(' ').next().unwrap()
     }
@@ -183,7 +183,7 @@ impl KeyState {
     }
 }
 
-impl fmt::Display for KeyState {
+impl fmt::Display for ClientReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -6,7 +6,7 @@ use tenure_testkit::{FakeServer, Proxy, Server, eventually, unique_key};
 use super::answer;
 use crate::{
     LIMIT,
-    fake::{self, NodeRequest},
+    fake::{self, ScriptRequest},
     ms,
     quorum::all_catch_up,
     secs,
@@ -148,7 +148,7 @@ fn after_a_lost_reply_one_release_frees_the_lock() {
 #[test]
 fn a_release_answered_by_another_reply_is_repeated() {
     let fake = FakeServer::unix(|connection| {
-        move |command: Vec<Vec<u8>>| match NodeRequest::read(&command) {
+        move |command: Vec<Vec<u8>>| match ScriptRequest::read(&command) {
             Some(mut asked) if asked.script == "release" && connection == 0 => {
                 asked.number = "4711".into();
                 asked.obeyed()

@@ -129,13 +129,13 @@ fn a_confirmation_of_an_ineligible_server_does_not_count() {
     let loses_it = FakeServer::tcp(move |_| {
         move |command| {
             let (now, behind) = (ahead.to_string(), (ahead + 1).to_string());
-            let answer = |asked: fake::NodeRequest| match asked.script {
+            let answer = |asked: fake::ScriptRequest| match asked.script {
                 "acquire" => asked.reply(&["granted", &behind, &behind, &now]).into(),
                 "confirm" => asked.reply(&[&now, "gone"]).into(),
                 _ => asked.reply(&["free", "nobody"]).into(),
             };
             fake::greet(&command, "run")
-                .or_else(|| fake::NodeRequest::read(&command).map(answer))
+                .or_else(|| fake::ScriptRequest::read(&command).map(answer))
                 .unwrap()
         }
     });

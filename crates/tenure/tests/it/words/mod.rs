@@ -8,7 +8,7 @@ use tenure::{FENCED_SET, NodeErrorKind, Shown, blocking};
 use tenure_testkit::{FakeAnswer, FakeServer, Server, ServerKind, Value};
 
 use crate::{
-    fake::{NodeRequest, greet},
+    fake::{ScriptRequest, greet},
     ms,
 };
 
@@ -30,12 +30,12 @@ fn everything(error: &(dyn Error + 'static)) -> String {
 }
 
 /// A server that greets, and then answers each script by `answer`.
-fn server(answer: impl Fn(&NodeRequest) -> Vec<u8> + Clone + Send + 'static) -> FakeServer {
+fn server(answer: impl Fn(&ScriptRequest) -> Vec<u8> + Clone + Send + 'static) -> FakeServer {
     FakeServer::unix(move |_| {
         let answer = answer.clone();
         move |command| {
             let asked =
-                || NodeRequest::read(&command).map(|asked| FakeAnswer::from(answer(&asked)));
+                || ScriptRequest::read(&command).map(|asked| FakeAnswer::from(answer(&asked)));
             greet(&command, "run").or_else(asked).unwrap_or_else(|| "+OK\r\n".into())
         }
     })
