@@ -76,6 +76,17 @@ impl SourceFile {
         (1..).zip(self.text.lines()).filter(|(_, line)| !line.contains(MARKER))
     }
 
+    /// The same without items for tests. Each of these ends with `}` or `;` at the margin.
+    fn lines_but_test_items(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut in_test = false;
+        self.lines().filter(move |(_, text)| {
+            let was_in_test = in_test;
+            let ends = !text.starts_with(' ') && (text.ends_with('}') || text.ends_with(';'));
+            in_test = text.starts_with("#[cfg(test)]") || in_test && !ends;
+            !in_test && !was_in_test
+        })
+    }
+
     /// Lines that say that they break a rule on purpose.
     fn excused(&self) -> impl Iterator<Item = usize> {
         (1..).zip(self.text.lines()).filter(|(_, line)| line.contains(MARKER)).map(|(line, _)| line)

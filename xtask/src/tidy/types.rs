@@ -17,7 +17,7 @@ pub(super) fn of_one_name(sources: &[SourceFile]) -> Vec<Finding> {
     let mut first: BTreeMap<&str, &str> = BTreeMap::new();
     let mut findings = Vec::new();
     for source in candidates {
-        let code = without_test_items(source);
+        let code = source.lines_but_test_items();
         for (line, name) in code.filter_map(|(line, text)| Some((line, type_in(text)?))) {
             if let Some(other) = first.get(name).filter(|other| **other != source.path) {
                 let what = format!("another type in {other} is called {name:?}, too");
@@ -33,17 +33,6 @@ pub(super) fn of_one_name(sources: &[SourceFile]) -> Vec<Finding> {
 /// Whether a file has tests only.
 fn is_test(source: &SourceFile) -> bool {
     source.text.contains("#[test]") && !source.text.contains("#[cfg(test)]")
-}
-
-/// Lines outside of items for tests. Each of these ends with `}` or `;` at the margin.
-fn without_test_items(source: &SourceFile) -> impl Iterator<Item = (usize, &str)> {
-    let mut in_test = false;
-    source.lines().filter(move |(_, text)| {
-        let was_in_test = in_test;
-        let ends = !text.starts_with(' ') && (text.ends_with('}') || text.ends_with(';'));
-        in_test = text.starts_with("#[cfg(test)]") || in_test && !ends;
-        !in_test && !was_in_test
-    })
 }
 
 /// The type that a line declares. An alias within an `impl` is none of its own.

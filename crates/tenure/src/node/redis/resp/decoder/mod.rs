@@ -288,8 +288,9 @@ fn integer(digits: &[u8]) -> Result<i64, NotResp> {
     number.ok_or(NotResp("a number of other than digits"))
 }
 
+/// A server's words, which are read here and shown by the error that they become.
 fn lossy(text: &[u8]) -> String {
-    String::from_utf8_lossy(text).into_owned()
+    String::from_utf8_lossy(text).into_owned() // tidy: allow
 }
 
 /// Longer than any server's own sentence, even where it repeats a user's name or a long word.
