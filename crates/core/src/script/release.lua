@@ -12,15 +12,15 @@
 --         {request, 'type', type at the lock}
 -- Atomic  because the comparison and the hand-over or DEL must be one step: between them the key
 --         could end and another client take the lock, and its key would be deleted.
-local request, token = ARGV[1], ARGV[2]
+local request, token, number = ARGV[1], ARGV[2], ARGV[5]
 local value, other = read(K)
 -- The common case, before anything is defined that it does not need: there is no queue, and several
 -- nodes that vote have the number of this lease already. pcall: a user without these
 -- commands still releases the lock.
-local lease = ARGV[5]
-local has_number = lease == '' or value == token and redis.pcall('GETRANGE', F, '0', '255') == lease
-if value == token and ARGV[3] == '0' and has_number and redis.pcall('EXISTS', Q) == 0 then
+if value == token and ARGV[3] == '0'
+  and (number == '' or redis.pcall('GETRANGE', F, '0', '255') == number)
+  and redis.pcall('EXISTS', Q) == 0 then
   redis.call('DEL', K)
-  if lease ~= '' then notify_all() end
+  if number ~= '' then notify_all() end
   return {request, 'released', token, 'nobody'}
 end

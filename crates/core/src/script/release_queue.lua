@@ -29,14 +29,14 @@ if value ~= token then
   if is_already and (other or value) then return {request, 'already', 'nobody'} end
   if other then return {request, 'type', other} end
   if value then return {request, 'held', value} end
-elseif ARGV[5] ~= '' then
+elseif number ~= '' then
   -- So that all nodes give the same number next. pcall, as above.
   local last, fault = last_number()
-  local raises = not fault and (not last or last < tonumber(ARGV[5]))
-  if raises and not is_far_ahead(ARGV[5], last) then
+  local raises = not fault and (not last or last < tonumber(number))
+  if raises and not is_far_ahead(number, last) then
     local left = redis.pcall('PTTL', F)
     left = type(left) == 'number' and left or 0
-    redis.pcall('SET', F, ARGV[5], 'PX', math.max(left, 86400000))
+    redis.pcall('SET', F, number, 'PX', math.max(left, 86400000))
   end
 end
 local next
@@ -49,7 +49,7 @@ if value and next ~= 'waiter' then
   redis.call('DEL', K)
   -- Where several nodes vote nobody queues. An undone attempt sends no notification: waiters would
   -- wake each other without end.
-  if ARGV[5] ~= '' then notify_all() end
+  if number ~= '' then notify_all() end
 end
 if value then return {request, 'released', token, next} end
 return {request, is_already and 'already' or 'free', next}

@@ -94,7 +94,7 @@ both! {
     "lib/time" "clock"
 }
 pub(super) static RELEASE: Script = script! {
-    "release", "609b64ba4ef3c8510a8cfb6b2daaf0f70f4ac1dd",
+    "release", "454391d6bce1a91d3993e37c9c811f68043fbafa",
     "lib/values" "lib/notify" "release" "lib/time" "lib/numbers" "lib/ahead" "lib/primary"
     "lib/queue" "lib/serve" "release_queue"
 };

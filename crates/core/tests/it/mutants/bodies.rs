@@ -105,13 +105,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if false then",
     ),
     Mutant("release deletes nothing", &["release"], DELETES, "-- W"),
-    Mutant("release deletes nothing without a queue", &["release"], DELETES_AT_ONCE, "if lease"),
+    Mutant("release deletes nothing without a queue", &["release"], DELETES_AT_ONCE, "if number"),
     Mutant("release deletes the number", &["release"], DELETES, "redis.call('DEL', K, F)\n  -- W"),
     Mutant(
         "release deletes the number without a queue",
         &["release"],
         DELETES_AT_ONCE,
-        "redis.call('DEL', K, F)\n  if lease",
+        "redis.call('DEL', K, F)\n  if number",
     ),
     Mutant(
         "release forgets the queue",
@@ -122,32 +122,32 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "release leaves no tombstone where it finds no queue",
         &["release"],
-        "if value == token and ARGV[3] == '0' and",
-        "if value == token and",
+        "if value == token and ARGV[3] == '0'",
+        "if value == token",
     ),
     Mutant(
         "release leaves no number where it finds no queue",
         &["release"],
-        "redis.pcall('GETRANGE', F, '0', '255') == lease",
+        "redis.pcall('GETRANGE', F, '0', '255') == number",
         "true",
     ),
     Mutant(
         "release without a queue notifies nobody",
         &["release"],
-        "if lease ~= '' then notify_all() end",
-        "",
+        NOTIFIES_AT_ONCE,
+        "return {request,",
     ),
     Mutant(
         "an undone attempt without a queue notifies all",
         &["release"],
-        "if lease ~= '' then notify_all() end",
-        "notify_all()",
+        NOTIFIES_AT_ONCE,
+        "notify_all() return {request,",
     ),
     Mutant(
         "release without a queue deletes another's lock",
         &["release"],
-        "if value == token and ARGV[3] == '0' and",
-        "if value and ARGV[3] == '0' and",
+        "if value == token and ARGV[3] == '0'",
+        "if value and ARGV[3] == '0'",
     ),
     Mutant("release deletes what it handed over", &["release"], "next ~= 'waiter'", "true"),
     Mutant(
@@ -264,4 +264,5 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ];
 
 const DELETES: &str = "redis.call('DEL', K)\n  -- W";
-const DELETES_AT_ONCE: &str = "redis.call('DEL', K)\n  if lease";
+const DELETES_AT_ONCE: &str = "redis.call('DEL', K)\n  if number";
+const NOTIFIES_AT_ONCE: &str = "if number ~= '' then notify_all() end\n  return {request,";

@@ -53,7 +53,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant(
         "a number far ahead is stored by a release",
         &["release"],
-        "raises and not is_far_ahead(ARGV[5], last)",
+        "raises and not is_far_ahead(number, last)",
         "raises",
     ),
     Mutant("the far-ahead bound is too low", AHEAD, "+ 3600000000\n", "+ 3599999999\n"),

@@ -119,8 +119,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "",
     ),
     // A release.
-    Mutant("release raises no number", RELEASE, "elseif ARGV[5] ~= '' then", "elseif false then"),
-    Mutant("release lowers the number", RELEASE, "last < tonumber(ARGV[5])", "true"),
+    Mutant("release raises no number", RELEASE, "elseif number ~= '' then", "elseif false then"),
+    Mutant("release lowers the number", RELEASE, "last < tonumber(number)", "true"),
     Mutant(
         "release stores its number only over another",
         RELEASE,
@@ -147,20 +147,20 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "for i = 7, #ARGV",
     ),
     // The notification.
-    Mutant("release notifies no waiter", RELEASE, NOTIFIES_ALL, ""),
-    Mutant("an undone attempt notifies all", RELEASE, NOTIFIES_ALL, "notify_all()"),
+    Mutant("release notifies no waiter", RELEASE, NOTIFIES_ALL, "end"),
+    Mutant("an undone attempt notifies all", RELEASE, NOTIFIES_ALL, "notify_all() end"),
     Mutant(
         "a handed-over lock is announced as free",
         RELEASE,
         "if value and next ~= 'waiter' then\n",
-        "if value and next == 'waiter' and ARGV[5] ~= '' then notify_all() end\n\
+        "if value and next == 'waiter' and number ~= '' then notify_all() end\n\
          if value and next ~= 'waiter' then\n",
     ),
     Mutant(
         "a non-holder announces the lock as free",
         RELEASE,
         "local next\n",
-        "if not value and ARGV[5] ~= '' then notify_all() end local next\n",
+        "if not value and number ~= '' then notify_all() end local next\n",
     ),
     Mutant(
         "a lock of another is announced as free",
@@ -197,7 +197,7 @@ const CONFIRM: &[&str] = &["confirm"];
 const RELEASE: &[&str] = &["release"];
 const FORCED: &[&str] = &["force_release"];
 const TELLING: &[&str] = &["release", "force_release"];
-const NOTIFIES_ALL: &str = "if ARGV[5] ~= '' then notify_all() end";
+const NOTIFIES_ALL: &str = "if number ~= '' then notify_all() end\nend";
 const PROPOSED: &str = "if proposal and proposal ~= '' then";
 const CONFIRMS: &str = "redis.call('SET', F, number, 'PX', \
      math.max(redis.call('PTTL', F), tonumber(fence_ttl)))";

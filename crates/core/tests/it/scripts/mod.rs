@@ -101,14 +101,13 @@ fn renew(ms: u64) -> Op {
 }
 
 fn release() -> Op {
-    Op::Release {
-        key: lock(),
-        token: ours(),
-        entries: Vec::new(),
-        leave_tombstone: false,
-        yield_ms: 0,
-        number: None,
-    }
+    release_under(None)
+}
+
+/// The release of a lease of several nodes has its number.
+fn release_under(number: Option<FencingToken>) -> Op {
+    let (entries, leave_tombstone, yield_ms) = (Vec::new(), false, 0);
+    Op::Release { key: lock(), token: ours(), entries, leave_tombstone, yield_ms, number }
 }
 
 fn force_release() -> Op {

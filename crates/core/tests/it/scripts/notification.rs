@@ -32,15 +32,7 @@ fn notifications(raw: &mut Raw) -> usize {
 }
 
 fn release_of_lease() -> Op {
-    let number = Some(number(7));
-    Op::Release {
-        key: lock(),
-        token: ours(),
-        entries: Vec::new(),
-        leave_tombstone: false,
-        yield_ms: 0,
-        number,
-    }
+    release_under(Some(number(7)))
 }
 
 #[test]

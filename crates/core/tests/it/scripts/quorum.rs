@@ -14,15 +14,7 @@ fn confirm(n: u64) -> Op {
 }
 
 fn release_at(n: u64) -> Op {
-    let number = Some(number(n));
-    Op::Release {
-        key: lock(),
-        token: ours(),
-        entries: Vec::new(),
-        leave_tombstone: false,
-        yield_ms: 0,
-        number,
-    }
+    release_under(Some(number(n)))
 }
 
 fn voted(reply: Reply, last: Option<u64>) -> Reply {
