@@ -119,7 +119,7 @@ fn not_acquired(
     }
 }
 
-/// Who holds the lock now, and since when, if anybody does and a server knows.
+/// The holder of the lock and since when it holds it, if there is one and a server knows.
 async fn held(lock: &Lock) -> Option<Inspection> {
     lock.inspect().await.ok()
 }

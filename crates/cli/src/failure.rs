@@ -15,7 +15,7 @@ pub(crate) struct Failure {
     pub(crate) code: u8,
     /// What is said; `None` when the code says it all.
     pub(crate) message: Option<String>,
-    /// Who holds the lock, when that is why.
+    /// The holder of the lock, if that is the reason.
     pub(crate) holder: Option<Holder>,
 }
 

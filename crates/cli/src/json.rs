@@ -29,8 +29,8 @@ impl Object {
         self.text("key", Some(&Shown::new(key).to_string())).text("key_hex", Some(&hex))
     }
 
-    /// Who holds a lock, or null: the label exactly as its holder wrote it; for people when there
-    /// is none, or another library holds the lock.
+    /// The holder of a lock, or null: the label exactly as its holder wrote it; for people when
+    /// there is none, or another library holds the lock.
     pub(crate) fn holder(self, name: &str, holder: Option<&Holder>) -> Self {
         let text = holder.map(|holder| match holder {
             Holder::Tenure(label) if !label.encoded().is_empty() => label.decoded(),

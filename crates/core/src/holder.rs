@@ -96,7 +96,7 @@ pub struct LabelError {
     bytes: usize,
 }
 
-/// Who holds a lock, as its key shows it.
+/// The holder of a lock, as its key shows it.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {

@@ -6,9 +6,9 @@ use crate::{FenceFault, FencingToken, Held, Holder, Ticket};
 
 /// A waiter in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "all that the queue tells")]
+#[expect(clippy::exhaustive_structs, reason = "complete for one entry of the queue")]
 pub struct Waiter {
-    /// Who.
+    /// The label of the waiter.
     pub holder: Holder,
     /// Its place: the server's clock, in microseconds, when it joined.
     pub ticket: Ticket,

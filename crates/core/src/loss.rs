@@ -20,7 +20,7 @@ pub enum LossReason {
     Gone,
     /// Another client holds the lock.
     Taken {
-        /// Who.
+        /// The holder.
         holder: Holder,
     },
     /// It reached the limit `max_hold`.

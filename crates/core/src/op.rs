@@ -92,7 +92,7 @@ pub enum Op {
         /// Delete a value, too, that no lock library writes ([`Holder::may_be_lock`]).
         any: bool,
     },
-    /// Read who holds the lock; changes nothing.
+    /// Reads the state of the lock; changes nothing.
     Inspect {
         /// The lock.
         key: LockKey,
@@ -188,7 +188,7 @@ pub enum Reply {
     Held(Held),
     /// Another holds the lock, and the caller is in the queue.
     Queued {
-        /// Who holds it.
+        /// Its holder.
         held: Held,
         /// The caller's place, which it keeps.
         ticket: Ticket,
@@ -262,7 +262,7 @@ impl Reply {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "complete for one key")]
 pub struct Held {
-    /// Who.
+    /// Its holder.
     pub holder: Holder,
     /// What is left of the key's lifetime.
     pub ttl_left: TtlLeft,
@@ -312,7 +312,7 @@ pub enum PollAnswer {
     Go,
     /// Wait on.
     Waits {
-        /// Who holds the lock.
+        /// The holder of the lock.
         held: Held,
         /// How many are before it.
         position: u64,

@@ -192,7 +192,7 @@ impl Model {
         let mut waiting = self.waiting(attempt);
         _ = waiting.handle_queued(HERE, &held, ticket(place), position.into(), RANDOM);
         // The head's first and early looks ask for nothing: these are the times to acquire.
-        let due = Waiting::next_look(Timestamp::MAX, HERE, &held, position.into(), true, RANDOM);
+        let due = Waiting::next_poll(Timestamp::MAX, HERE, &held, position.into(), true, RANDOM);
         attempt.ticket = waiting.ticket().map(rank_of);
         attempt.suspect = waiting.take_suspect().map(|suspect| line(&suspect));
         let blind = self.config.flaw == Some(Flaw::OnlyHeadPolls) && position > 0;

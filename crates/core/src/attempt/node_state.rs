@@ -63,7 +63,7 @@ impl NodeState {
         self.number
     }
 
-    /// Who holds the lock there, if it said so.
+    /// The holder of the lock there, if the node named one.
     pub(super) fn refusal(&self) -> Option<&Held> {
         match &self.vote {
             Some(Vote::Refused { held, .. }) => Some(held),
@@ -96,7 +96,7 @@ impl NodeState {
     }
 }
 
-/// Who holds the lock where it was refused, and under which number, where that was reported.
+/// The holder that a node named when it refused, and its number if the node reported one.
 pub(super) struct Refuser<'a> {
     holder: &'a Holder,
     number: Option<FencingToken>,

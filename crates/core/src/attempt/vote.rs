@@ -10,7 +10,7 @@ pub enum Vote {
     Granted(FencingToken),
     /// The node refused: another holds the lock there.
     Refused {
-        /// Who holds it.
+        /// Its holder.
         held: Held,
         /// The number of the node's last grant, if reported: the next attempt's is larger.
         last_number: Option<FencingToken>,

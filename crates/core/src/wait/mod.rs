@@ -112,14 +112,14 @@ impl Waiting {
             let left = held.ttl_left.get().unwrap_or(MAX_POLL_INTERVAL);
             return self.clip(now, now + (left + AFTER_END).min(HEAD_FIRST));
         }
-        Self::next_look(self.deadline(), now, held, position, true, random)
+        Self::next_poll(self.deadline(), now, held, position, true, random)
     }
 
-    /// When a waiter of this deadline looks again, about which there is nothing new but how long it
-    /// stays where it is. The head polls often where its node does not watch the key: nothing says
-    /// that a lock was deleted by hand.
+    /// When a waiter with this deadline polls again, if nothing has changed but the time left. The
+    /// head polls often where its node does not watch the key: no message says that a lock was
+    /// deleted by hand.
     #[must_use]
-    pub fn next_look(
+    pub fn next_poll(
         deadline: Timestamp,
         now: Timestamp,
         held: &Held,
@@ -134,7 +134,7 @@ impl Waiting {
         let left =
             held.ttl_left.get().map_or(MAX_POLL_INTERVAL, |left| left.min(MAX_POLL_INTERVAL));
         if position == 0 && !watched {
-            return clip(deadline, now, now + (left + AFTER_END).min(HEAD_LOOK));
+            return clip(deadline, now, now + (left + AFTER_END).min(HEAD_POLL));
         }
         let behind = u32::try_from(position).unwrap_or(u32::MAX).min(MAX_STAGGERED);
         clip(deadline, now, now + left + AFTER_END + STAGGER * behind)
@@ -249,7 +249,7 @@ const FOREIGN_POLL: Duration = Duration::from_millis(100);
 const HEAD_FIRST: Duration = Duration::from_millis(250);
 
 /// How often the head polls whether somebody deleted the lock, where nothing notifies it.
-const HEAD_LOOK: Duration = Duration::from_secs(1);
+const HEAD_POLL: Duration = Duration::from_secs(1);
 
 /// A server deletes a key only when its clock is past the end, and it counts whole milliseconds.
 const AFTER_END: Duration = Duration::from_millis(2);

@@ -84,7 +84,7 @@ fn each_place_in_the_queue_polls_a_second_later() {
 fn the_head_polls_once_a_second_without_tracking() {
     let look = |watched, left| {
         let held = held(OURS, TtlLeft::Ends(left));
-        Waiting::next_look(Timestamp::MAX, at(0), &held, 0, watched, 0)
+        Waiting::next_poll(Timestamp::MAX, at(0), &held, 0, watched, 0)
     };
     assert_eq!(look(true, ms(10_000)), Some(at(10_002)));
     assert_eq!(look(false, ms(10_000)), Some(at(1_000)));

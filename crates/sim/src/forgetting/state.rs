@@ -34,7 +34,7 @@ pub(crate) struct ForgettingServer {
 /// What it keeps, and what a replica takes over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Data {
-    /// Who holds the lock, and for how long.
+    /// The holder of the lock, and for how long.
     pub(crate) lock: Option<(u8, u8)>,
     pub(crate) marker: Option<Mark>,
 }

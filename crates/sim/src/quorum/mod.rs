@@ -6,7 +6,7 @@
 //! An attempt begins and asks all nodes. Each request is carried out at any time, in any order, or
 //! never; each reply arrives at any time later, or never. An attempt that waits for an equal number
 //! has waited long enough. Time limits are over, where that is asked for. A client crashes or stops
-//! waiting, at any time; whatever it asked may still be carried out. Who holds gives up, and its
+//! waiting, at any time; whatever it asked may still be carried out. A holder gives up, and its
 //! releases are carried out, or its keys end. Dishonest time lets any key vanish at any time. A
 //! node comes back without what it kept: no attempt counts it until it is repaired, which begins
 //! when everybody that it may have granted before is through, and brings its number up to the

@@ -37,13 +37,13 @@ pub(super) enum AttemptResult {
     Free,
     /// The value at the key is no lock: nothing was changed, and waiting is useless.
     NotALock(Holder),
-    /// It is unknown; and who holds the lock where it is known, if without them there would be
-    /// a majority: waiting for them may help.
+    /// The outcome is unknown; and the holder on nodes that refused, if their votes would have made
+    /// a majority: waiting for that holder may help.
     Indeterminate(NoQuorum, Option<Held>),
 }
 
 impl AttemptResult {
-    /// Who holds the lock by a key without a TTL.
+    /// The holder of a key without a TTL.
     pub(super) fn endless(&self) -> Option<&Held> {
         let (Self::Held(held) | Self::Queued { held, .. }) = self else { return None };
         (held.ttl_left == TtlLeft::Never).then_some(held)

@@ -142,8 +142,8 @@ const fn released(release: Release) -> Reply {
     Reply::Released { release, next: Next::Nobody }
 }
 
-/// Who holds the lock on a majority of all nodes. Nobody does when none can: a client that has it
-/// on some of them is about to release it, or to lose it.
+/// The holder of the lock on a majority of all nodes. There is none if no majority is possible: a
+/// client that has the lock on some of them is about to release it, or to lose it.
 fn inspected(quorum: Quorum, answers: Answers) -> Result<Inspection, Option<NodeErrors>> {
     let (mut inspections, mut failed) = (Vec::<Inspection>::new(), Vec::new());
     for answer in answers {

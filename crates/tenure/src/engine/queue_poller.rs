@@ -187,7 +187,7 @@ impl QueuePoller {
             PollAnswer::Go => None,
             PollAnswer::Waits { held, position } => {
                 let watched = one.is_watched_as(*position, held, node);
-                Waiting::next_look(one.deadline, now, held, *position, watched, random::jitter())
+                Waiting::next_poll(one.deadline, now, held, *position, watched, random::jitter())
             }
         };
         match next {

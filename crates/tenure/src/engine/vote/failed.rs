@@ -15,8 +15,8 @@ pub(in crate::engine) enum Failed {
     Held(Held),
     /// On so many nodes something stands at the key that is no lock, that no majority can grant.
     NotALock(Holder),
-    /// Too many votes are unknown; and who holds the lock on the others, where that is what was
-    /// missing for a majority.
+    /// Too many votes are unknown; and the holder on the other nodes, if their votes would have
+    /// made a majority.
     Indeterminate(NoQuorum, Option<Held>),
 }
 
